@@ -1,0 +1,3 @@
+"""ci-agent: the agent for where nobody watches."""
+
+__version__ = "0.1.0"

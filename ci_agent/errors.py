@@ -1,0 +1,43 @@
+"""The two worlds of errors: for the person who runs the command, and for the model.
+
+A bug belongs to neither: it stays an ordinary exception, ends in a traceback and exit code 70.
+"""
+
+
+class CIAgentError(Exception):
+    """For the person: one line that says what is wrong, where, and what to do. Ends the command."""
+
+    exit_code: int = 70
+
+
+class ConfigurationError(CIAgentError):
+    """A policy, script, schema, workspace or transcript location cannot be used. Raised before anything runs."""
+
+    exit_code = 3
+
+
+class InvalidFileError(ConfigurationError):
+    """A file that a person wrote is wrong at a known place; `str()` begins with `file:line:column: `."""
+
+    def __init__(self, file: str, line: int, column: int, problem: str) -> None:
+        super().__init__(f"{file}:{line}:{column}: {problem}")
+        self.file = file
+        self.line = line
+        self.column = column
+        self.problem = problem
+
+
+class RecordError(CIAgentError):
+    """The journal or the transcript cannot be written any more: the run must stop, the record is the product."""
+
+    exit_code = 3
+
+
+class BusyError(CIAgentError):
+    """Another run holds this transcript or lock file."""
+
+    exit_code = 8
+
+
+class ToolError(Exception):
+    """For the model: why a tool could not do what was asked, and what would work. Becomes an error result."""

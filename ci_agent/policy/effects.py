@@ -1,0 +1,57 @@
+"""What running a program with given words would do, as its profile tells it."""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from ci_agent.policy.words import Word
+
+FileEffect: TypeAlias = Literal["read", "write", "delete"]
+
+
+@dataclass(frozen=True, slots=True)
+class FileUse:
+    effect: FileEffect
+    path: Word
+    recursive: bool = False
+    """Everything beneath the path is meant too (`grep -r`, `rm -r`, `cp -r`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class UrlUse:
+    url: Word
+    method: str = "GET"
+
+
+@dataclass(frozen=True, slots=True)
+class InnerCommand:
+    """A command that the program starts: `timeout 5 CMD`, `find -exec CMD`, `xargs CMD`."""
+
+    words: tuple[Word, ...]
+    assignments: tuple[tuple[str, Word], ...] = ()
+    """Set for it by the program (`env NAME=value CMD`)."""
+    folder: Word | None = None
+    """Where it runs, when the program changes it (`env -C DIR`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """Everything a profile knows of one simple command. Positions are indexes into its words."""
+
+    files: tuple[FileUse, ...] = ()
+    urls: tuple[UrlUse, ...] = ()
+    commands: tuple[InnerCommand, ...] = ()
+    scripts: tuple[Word, ...] = ()
+    """Shell text that the program hands to a shell (`sh -c TEXT`, `eval`)."""
+    hazards: tuple[tuple[int, str], ...] = ()
+    """Words that make the program run another program, load code or configuration, or write or delete a file, each
+    with what it does in a few words: only a pattern that spells the word covers it."""
+    looked_through: tuple[int, ...] = ()
+    """Words that a pattern need not name (`git --no-pager`, `git -C DIR`): they are taken out before matching."""
+    transparent: bool = False
+    """A wrapper that needs no rule of its own (`timeout`, `nice`): the commands it starts need theirs."""
+    folder: Word | None = None
+    """The folder that the program itself works in, when an option says so (`git -C DIR`, `make -C DIR`)."""
+    known: bool = True
+    """False: no profile; operands that look like a way out of the workspace were taken for files."""
+    problem: str | None = None
+    """Why the effects cannot be known (an unknown word where an option would matter); the call is then denied."""

@@ -1,0 +1,1 @@
+"""Bash text to the simple commands that bash would run, or a refusal."""

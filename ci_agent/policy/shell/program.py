@@ -1,0 +1,61 @@
+"""What an analysis of bash text yields: everything that bash might run or open, in no branch left out."""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from ci_agent.policy.words import Word
+
+RedirectMode: TypeAlias = Literal["read", "write", "append", "read_write"]
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """`NAME=value`, before a command or alone."""
+
+    name: str
+    value: Word
+    span: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Redirect:
+    """A file that the shell opens. Descriptor duplications, here-documents and here-strings open none."""
+
+    mode: RedirectMode
+    target: Word
+    span: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One simple command, wherever it stands: operators, groups, loops, branches, functions, substitutions."""
+
+    words: tuple[Word, ...]
+    """The name and the arguments, words after redirections included; empty for redirections or assignments alone."""
+    assignments: tuple[Assignment, ...]
+    redirects: tuple[Redirect, ...]
+    folder: str | None
+    """Where it runs, after tracked `cd`s: a path as written, relative to where the program starts (`""`: there);
+    None: not known."""
+    span: tuple[int, int]
+    function: bool = False
+    """The name is a function defined in the same text, whose body is among the commands."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShellProgram:
+    commands: tuple[Command, ...]
+    """Also those with redirections or assignments alone, and compound commands' redirections (no words)."""
+
+
+class UnparsableError(Exception):
+    """The text cannot be understood as a whole; `reason` is one line, `span` the place in characters."""
+
+    def __init__(self, reason: str, span: tuple[int, int]) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.span = span
+
+
+class BoundExceededError(Exception):
+    """The text exceeds a bound (size, nesting, number of commands); the message says which."""

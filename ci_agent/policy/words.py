@@ -1,0 +1,37 @@
+"""A word of a command after the shell has removed the quotes: known, known in part, or unknown."""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+WordKind: TypeAlias = Literal["literal", "glob", "choice", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """What one word of the source becomes when bash runs the command.
+
+    - `literal`: exactly `text`, one word.
+    - `glob`: `text` is a pattern (special characters that were quoted are escaped by a backslash); it becomes the
+      names that match when the command runs, one word each, or `text` without the backslashes when none does.
+    - `choice`: one of `choices`, each a literal or a glob (the variable of a `for` over known words).
+    - `unknown`: nobody knows. `prefix` is the text that it certainly begins with. `splits`: it stands unquoted and
+      may become any number of words, none included; otherwise it is exactly one.
+    """
+
+    kind: WordKind
+    text: str
+    """The value for `literal` and `glob`; the source text otherwise, for messages."""
+    span: tuple[int, int]
+    """Where it stands in the text that was analysed, in characters."""
+    choices: tuple["Word", ...] = ()
+    prefix: str = ""
+    splits: bool = False
+
+    @property
+    def literal(self) -> str | None:
+        """The one value that it has; None when there is more than one possibility."""
+        return self.text if self.kind == "literal" else None
+
+
+def literal_word(text: str, span: tuple[int, int] = (0, 0)) -> Word:
+    return Word("literal", text, span)

@@ -1,0 +1,98 @@
+"""What a provider is: a function that streams one assistant message."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias
+
+from ci_agent.cancellation import CancelToken
+from ci_agent.messages import AssistantMessage, Message
+from ci_agent.tool import Tool
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    provider: str
+    """The word before the colon of `--model`."""
+    id: str
+    """The word after it, as the provider knows it."""
+
+    def __str__(self) -> str:
+        return f"{self.provider}:{self.id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """All that a provider may send."""
+
+    system_prompt: str
+    messages: tuple[Message, ...]
+    tools: tuple[Tool, ...]
+    """The tools offered; others may exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamOptions:
+    """What a person asked of the model; None: the provider's default."""
+
+    temperature: float | None = None
+    max_output_tokens: int | None = None
+    thinking: Literal["off", "minimal", "low", "medium", "high"] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamStart:
+    """The first event of a stream."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContentStart:
+    """A content part begins; parts arrive in order, and their deltas may interleave."""
+
+    kind: Literal["text", "thinking", "toolcall"]
+    index: int
+    """Position of the part in the message's content."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContentDelta:
+    """More of a part: text, or a piece of a call's raw arguments. Cost per delta is constant: nothing is copied."""
+
+    kind: Literal["text", "thinking", "toolcall"]
+    index: int
+    delta: str
+
+
+@dataclass(frozen=True, slots=True)
+class ContentEnd:
+    kind: Literal["text", "thinking", "toolcall"]
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class StreamDone:
+    """The last event of a stream that went well: stop reason `stop`, `length` or `tool_use`."""
+
+    message: AssistantMessage
+
+
+@dataclass(frozen=True, slots=True)
+class StreamFailed:
+    """The last event of a stream that did not: stop reason `error` or `aborted`, with what had arrived."""
+
+    message: AssistantMessage
+
+
+StreamEvent: TypeAlias = StreamStart | ContentStart | ContentDelta | ContentEnd | StreamDone | StreamFailed
+
+
+class StreamFn(Protocol):
+    """Ask the model for one message.
+
+    Yields `StreamStart`, content events, then exactly one `StreamDone` or `StreamFailed`. Must not raise for
+    failures of request, model or network: those are a `StreamFailed`. Returns soon after `cancel` fires, with
+    stop reason `aborted`.
+    """
+
+    def __call__(
+        self, model: Model, context: Context, options: StreamOptions, cancel: CancelToken
+    ) -> Iterator[StreamEvent]: ...

@@ -1,0 +1,1 @@
+"""One module for each wire API, and the table that names them."""

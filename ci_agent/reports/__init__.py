@@ -1,0 +1,1 @@
+"""A transcript rendered, one module for each format."""

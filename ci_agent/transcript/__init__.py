@@ -1,0 +1,1 @@
+"""The record of a run: journal while it goes on, document when it has ended."""
