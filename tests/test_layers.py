@@ -1,0 +1,68 @@
+"""The map of the house: who may import whom. Imports point strictly downwards."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import ci_agent
+
+PACKAGE = Path(ci_agent.__file__).parent
+
+LAYERS: tuple[tuple[str, ...], ...] = (
+    ("errors", "json_types", "cancellation", "messages"),
+    ("tool", "workspace", "strict_yaml"),
+    ("provider", "hooks"),
+    ("events",),
+    ("exit_codes", "process", "terminal"),
+    ("agent", "policy", "providers", "tools", "transcript"),
+    ("reports",),
+    ("limits", "lock", "progress", "prompts", "signals", "structured_output"),
+    ("run",),
+    ("cli",),
+    ("__main__",),
+)
+"""From the bottom. A module imports from layers below its own, and inside its own package; a package counts as
+one. `agent` is held to more: see its test."""
+
+AGENT_MAY_IMPORT = {"errors", "json_types", "cancellation", "messages", "tool", "provider", "hooks", "events", "agent"}
+
+LAYER_OF = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
+
+
+def modules() -> list[Path]:
+    return sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imported_rooms(path: Path) -> set[str]:
+    rooms: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("ci_agent."):
+            rooms.add(node.module.split(".")[1])
+        elif isinstance(node, ast.ImportFrom) and node.module == "ci_agent":
+            rooms.update(alias.name for alias in node.names if alias.name in LAYER_OF)
+        elif isinstance(node, ast.Import):
+            rooms.update(alias.name.split(".")[1] for alias in node.names if alias.name.startswith("ci_agent."))
+    return rooms
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_every_module_imports_only_from_layers_below_its_own(path: Path) -> None:
+    room = room_of(path)
+    assert room in LAYER_OF, f"give {room} its place in LAYERS"
+    upwards = {other for other in imported_rooms(path) - {room} if LAYER_OF[other] >= LAYER_OF[room]}
+    assert upwards == set()
+
+
+def test_every_room_of_the_map_exists() -> None:
+    existing = {room_of(path) for path in modules()}
+    assert set(LAYER_OF) - existing == set()
+
+
+def test_the_loop_knows_no_policy_tool_or_provider() -> None:
+    imported = {room for path in (PACKAGE / "agent").rglob("*.py") for room in imported_rooms(path)}
+    assert imported - AGENT_MAY_IMPORT == set()
