@@ -1,0 +1,34 @@
+"""Text from models and tools made safe for a log: no control of the terminal, no command to a CI runner."""
+
+import unicodedata
+
+_HARMLESS_FORMAT = "\u200d"
+"""The joiner between emoji; every other format character can hide or reorder text."""
+
+
+def printable(text: str) -> str:
+    """The text with everything invisible or controlling escaped, line breaks included: one line, safe to print.
+
+    GitHub's runner obeys `##[command]` anywhere in a line (its second parser, ActionCommand.cs), so that sequence
+    is broken; its other parser wants `::` first in a line, which callers prevent by printing something before.
+    """
+    if text.isascii() and text.isprintable():
+        return text.replace("##[", "##\\[")
+    return "".join(map(_escaped, text)).replace("##[", "##\\[")
+
+
+def shortened(text: str, max_chars: int) -> str:
+    """At most `max_chars` characters of it, ending in an ellipsis when something was left out."""
+    return text if len(text) <= max_chars else text[: max_chars - 1] + "…"
+
+
+def prefixed(text: str, prefix: str = "| ") -> str:
+    """Each line printable and behind a prefix, so that none begins with what the text says."""
+    return "\n".join(f"{prefix}{printable(line)}" for line in text.split("\n"))
+
+
+def _escaped(char: str) -> str:
+    category = unicodedata.category(char)
+    if category in {"Cc", "Cs", "Co", "Cn", "Zl", "Zp"} or (category == "Cf" and char != _HARMLESS_FORMAT):
+        return char.encode("unicode_escape", "surrogatepass").decode("ascii")
+    return char
