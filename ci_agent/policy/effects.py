@@ -5,7 +5,9 @@ from typing import Literal, TypeAlias
 
 from ci_agent.policy.words import Word
 
-FileEffect: TypeAlias = Literal["read", "write", "delete"]
+FileEffect: TypeAlias = Literal["list", "read", "write", "delete"]
+"""`list`: names and attributes alone (`ls`, `test -f`, `cd`), not the content. It must be within reach like a read, but
+a rule that denies reading does not concern it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +16,8 @@ class FileUse:
     path: Word
     recursive: bool = False
     """Everything beneath the path is meant too (`grep -r`, `rm -r`, `cp -r`)."""
+    into: tuple[Word, ...] = ()
+    """When the path is an existing folder, the base names of these beneath it are meant (`cp a b FOLDER`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +54,11 @@ class Effects:
     transparent: bool = False
     """A wrapper that needs no rule of its own (`timeout`, `nice`): the commands it starts need theirs."""
     folder: Word | None = None
-    """The folder that the program itself works in, when an option says so (`git -C DIR`, `make -C DIR`)."""
+    """The folder that the program itself works in, when an option says so (`git -C DIR`, `make -C DIR`): `files` are
+    relative to it, and it must itself be within reach, as for `list`."""
+    may_be_options: tuple[int, ...] = ()
+    """Globs, and words made of file names, that would be taken for an option of consequence should a name begin with
+    `-`: whoever can look at the disk must see that none does."""
     known: bool = True
     """False: no profile; operands that look like a way out of the workspace were taken for files."""
     problem: str | None = None

@@ -26,6 +26,9 @@ class Word:
     choices: tuple["Word", ...] = ()
     prefix: str = ""
     splits: bool = False
+    beneath: tuple["Word", ...] = ()
+    """For `unknown` words that a program makes (`{}` of `find -exec`, what `xargs` reads): each is the path of a file
+    at or beneath one of these; empty: nothing of the kind is known."""
 
     @property
     def literal(self) -> str | None:
