@@ -39,6 +39,9 @@ class StreamOptions:
     thinking: Literal["off", "minimal", "low", "medium", "high"] | None = None
 
 
+PartKind: TypeAlias = Literal["text", "thinking", "toolcall"]
+
+
 @dataclass(frozen=True, slots=True)
 class StreamStart:
     """The first event of a stream."""
@@ -48,7 +51,7 @@ class StreamStart:
 class ContentStart:
     """A content part begins; parts arrive in order, and their deltas may interleave."""
 
-    kind: Literal["text", "thinking", "toolcall"]
+    kind: PartKind
     index: int
     """Position of the part in the message's content."""
 
@@ -57,14 +60,14 @@ class ContentStart:
 class ContentDelta:
     """More of a part: text, or a piece of a call's raw arguments. Cost per delta is constant: nothing is copied."""
 
-    kind: Literal["text", "thinking", "toolcall"]
+    kind: PartKind
     index: int
     delta: str
 
 
 @dataclass(frozen=True, slots=True)
 class ContentEnd:
-    kind: Literal["text", "thinking", "toolcall"]
+    kind: PartKind
     index: int
 
 
@@ -94,5 +97,5 @@ class StreamFn(Protocol):
     """
 
     def __call__(
-        self, model: Model, context: Context, options: StreamOptions, cancel: CancelToken
+        self, model: Model, context: Context, options: StreamOptions, cancel: CancelToken, /
     ) -> Iterator[StreamEvent]: ...
