@@ -1,0 +1,181 @@
+"""Opening the very file that was permitted, whatever another process does to links meanwhile."""
+
+import errno
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Literal, TypeAlias
+
+from ci_agent.errors import ToolError
+from ci_agent.terminal import printable
+from ci_agent.workspace import InvalidPathError, Workspace
+
+FileEffect: TypeAlias = Literal["read", "write"]
+
+Permits: TypeAlias = Callable[[FileEffect, Path], bool]
+"""The policy's answer about one resolved path that is about to be opened. Called from several threads."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileAccess:
+    """What a file tool needs to know: how paths are read, and which files it may open."""
+
+    workspace: Workspace
+    permits: Permits
+
+    def resolve(self, text: str) -> Path:
+        """The one interpretation of the model's path; ToolError for text that is no path."""
+        try:
+            return self.workspace.resolve(text)
+        except InvalidPathError as error:
+            raise ToolError(f"{error}. Give a plain path, relative to the workspace or absolute.") from error
+
+    def require(self, effect: FileEffect, path: Path) -> None:
+        """Ask the policy about a resolved path once more, now that it is about to be opened."""
+        if not self.permits(effect, path):
+            verb = "read" if effect == "read" else "written"
+            raise ToolError(f"{self.show(path)} may not be {verb}: the policy does not allow it.")
+
+    def show(self, path: Path) -> str:
+        """The path for people and models: relative inside the workspace, invisible characters escaped."""
+        return printable(self.workspace.display(path))
+
+
+# O_PATH asks for no right to list a folder that is only passed through. macOS has none.
+_PASS_THROUGH = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_LIST_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# O_NONBLOCK: a pipe that took the file's place must not block the open.
+_READ_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+_KERNEL_FOLDERS = (Path("/proc"), Path("/sys"), Path("/dev"))
+
+_KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFLNK: "a symlink",
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFREG: "a file",
+}
+
+
+def kind_of(mode: int) -> str:
+    """What a mode from `stat` describes, in words: `a named pipe`."""
+    return _KINDS.get(stat.S_IFMT(mode), "something unknown")
+
+
+@contextmanager
+def open_file(files: FileAccess, path: Path, effect: FileEffect = "read") -> Iterator[BinaryIO]:
+    """A regular file at a resolved path, to be read without a buffer; ToolError for anything else that is there.
+
+    `effect` is what the policy is asked about: an edit opens a file for reading on its permission to write.
+    """
+    shown = files.show(path)
+    files.require(effect, path)
+    refuse_kernel_folders(path, shown)
+    with os_errors_explained(f"{shown} cannot be read"):
+        descriptor = _open_regular_file(path, shown)
+        with os.fdopen(descriptor, "rb", buffering=0) as file:
+            yield file
+
+
+@contextmanager
+def open_folder(files: FileAccess, path: Path) -> Iterator[int]:
+    """A descriptor of the folder at a resolved path, fit for listing it."""
+    shown = files.show(path)
+    refuse_kernel_folders(path, shown)
+    with os_errors_explained(f"{shown} cannot be listed"), enter_folder(path) as folder:
+        descriptor = os.open(".", _LIST_FOLDER, dir_fd=folder)
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+
+@contextmanager
+def enter_folder(path: Path, *, create: bool = False) -> Iterator[int]:
+    """A descriptor to act beneath (`dir_fd`), reached from `/` name by name without following one link.
+
+    `create` makes the folders that are missing. Raises OSError.
+    """
+    descriptor = os.open("/", _PASS_THROUGH)
+    try:
+        for name in path.parts[1:]:
+            above, descriptor = descriptor, _enter(name, descriptor, create)
+            os.close(above)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def refuse_kernel_folders(path: Path, shown: str) -> None:
+    """No file tool reads what the kernel makes up on the fly: the environment of processes is among it."""
+    if any(folder == path or folder in path.parents for folder in _KERNEL_FOLDERS):
+        raise ToolError(f"{shown} is out of reach: the file tools never open /proc, /sys or /dev.")
+
+
+@contextmanager
+def os_errors_explained(what: str) -> Iterator[None]:
+    """Turn an OSError into a ToolError that says what failed, why, and what to do about it."""
+    try:
+        yield
+    except OSError as error:
+        raise ToolError(f"{what}: {explain_os_error(error)}") from error
+
+
+def explain_os_error(error: OSError) -> str:
+    reason = os.strerror(error.errno) if error.errno else str(error)
+    advice = _ADVICE.get(error.errno or 0)
+    return f"{reason}. {advice}" if advice else f"{reason}."
+
+
+_ADVICE = {
+    errno.ENOENT: "Look with ls or find.",
+    errno.ENOTDIR: "One of the folders in the path is not a folder.",
+    errno.ELOOP: "A symlink appeared in the path; try again.",
+    errno.EACCES: "This user lacks the permission; choose another place.",
+    errno.EPERM: "This user lacks the permission; choose another place.",
+    errno.EROFS: "The file system is read-only; choose another place.",
+    errno.ENAMETOOLONG: "Use shorter names: at most 255 bytes each.",
+    errno.ENOSPC: "Free some space, or write less.",
+    errno.EDQUOT: "Free some space, or write less.",
+}
+
+
+def _enter(name: str, above: int, create: bool) -> int:
+    try:
+        return os.open(name, _PASS_THROUGH, dir_fd=above)
+    except FileNotFoundError:
+        if not create:
+            raise
+    with suppress(FileExistsError):  # somebody else was faster; if it is no folder, the open below says so
+        os.mkdir(name, dir_fd=above)
+    return os.open(name, _PASS_THROUGH, dir_fd=above)
+
+
+def _open_regular_file(path: Path, shown: str) -> int:
+    if path.parent == path:
+        raise ToolError(f"{shown} is a folder, not a file: use ls.")
+    with enter_folder(path.parent) as folder:
+        # Looked at before it is opened, because opening a device can already do something.
+        _require_regular_file(os.stat(path.name, dir_fd=folder, follow_symlinks=False).st_mode, shown)
+        descriptor = os.open(path.name, _READ_FILE, dir_fd=folder)
+    try:
+        _require_regular_file(os.fstat(descriptor).st_mode, shown)
+    except ToolError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _require_regular_file(mode: int, shown: str) -> None:
+    if stat.S_ISDIR(mode):
+        raise ToolError(f"{shown} is a folder, not a file: use ls.")
+    if stat.S_ISLNK(mode):
+        raise ToolError(f"{shown} became a symlink while it was being opened; try again.")
+    if not stat.S_ISREG(mode):
+        raise ToolError(f"{shown} is {kind_of(mode)}, not a regular file; it is not opened.")
