@@ -1,48 +1,63 @@
-"""Reading the files that a person names: whole, bounded, UTF-8, with one clear line when that cannot be."""
+"""The files that a person names, read whole: bounded, UTF-8, and one clear line when that cannot be."""
 
 import os
 import stat
 from pathlib import Path
 
-from ci_agent.errors import ConfigurationError
+from ci_agent.errors import ConfigurationError, InvalidFileError
 
 MAX_TEXT_FILE_BYTES = 4 * 1024 * 1024
 
 
 def read_text_file(path: str | Path, what: str, *, max_bytes: int = MAX_TEXT_FILE_BYTES) -> str:
-    """The text of a file; `what` names its role in the error ("policy", "prompt file").
+    """The text of a UTF-8 file; `what` names its role in messages ("policy", "prompt file").
 
-    A byte order mark is dropped. Raises ConfigurationError for a file that is missing, a folder, a pipe or a
-    device, larger than `max_bytes`, or not UTF-8.
+    A byte order mark is dropped. Raises ConfigurationError for what is no readable file (a folder and a pipe
+    included: neither is waited for), InvalidFileError for bytes that are no text.
     """
-    return decode_text(_read_bytes(path, what, max_bytes), what, str(path))
+    try:
+        data = _read(path, max_bytes)
+    except OSError as error:
+        raise ConfigurationError(f"cannot read the {what} {str(path)!r}: {os.strerror(error.errno or 0)}") from error
+    except ValueError as error:
+        raise ConfigurationError(f"cannot read the {what} {str(path)!r}: {error}") from error
+    return decode_text(data, str(path))
 
 
-def decode_text(data: bytes, what: str, name: str) -> str:
-    """UTF-8 text of bytes that a person supplied; ConfigurationError names the first byte that is wrong."""
+def decode_text(data: bytes, file: str) -> str:
+    """The text of bytes that a person supplied; InvalidFileError at the first byte that is not UTF-8."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InvalidFileError(file, 1, 1, "the file is UTF-16: save it as UTF-8")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise ConfigurationError(
-            f"{what} {name!r} is not UTF-8: byte 0x{data[error.start]:02x} in line {line}; save it as UTF-8"
-        ) from error
+        line_start = data.rfind(b"\n", 0, error.start) + 1
+        column = len(data[line_start : error.start].decode("utf-8", "replace")) + 1
+        problem = f"byte 0x{data[error.start]:02x} is not UTF-8: save the file as UTF-8"
+        raise InvalidFileError(file, line, column, problem) from error
 
 
-def _read_bytes(path: str | Path, what: str, max_bytes: int) -> bytes:
+def _read(path: str | Path, max_bytes: int) -> bytes:
+    # Opened first and examined then, so that both see the same file; O_NONBLOCK keeps a pipe from blocking.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        # A pipe without a writer would block the open for ever.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except (OSError, ValueError) as error:
-        reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
-        raise ConfigurationError(f"{what} {str(path)!r} cannot be read: {reason}") from error
-    with os.fdopen(descriptor, "rb") as file:
-        mode = os.fstat(file.fileno()).st_mode
-        if stat.S_ISDIR(mode):
-            raise ConfigurationError(f"{what} {str(path)!r} is a folder, not a file")
-        if not stat.S_ISREG(mode):
-            raise ConfigurationError(f"{what} {str(path)!r} is not a regular file")
-        data = file.read(max_bytes + 1)
+        _check_kind(os.fstat(descriptor).st_mode)
+        with open(descriptor, "rb", closefd=False) as file:
+            data = file.read(max_bytes + 1)
+    finally:
+        os.close(descriptor)
     if len(data) > max_bytes:
-        raise ConfigurationError(f"{what} {str(path)!r} is larger than {max_bytes} bytes")
+        raise ValueError(f"it is larger than {_size(max_bytes)}")
     return data
+
+
+def _check_kind(mode: int) -> None:
+    if stat.S_ISDIR(mode):
+        raise ValueError("it is a folder")
+    if not stat.S_ISREG(mode):
+        raise ValueError("it is not a regular file")
+
+
+def _size(count: int) -> str:
+    return f"{count // 1024 // 1024} MiB" if count >= 1024 * 1024 else f"{count} bytes"

@@ -1,0 +1,39 @@
+"""Hostile text in a log: nothing controls the terminal, nothing commands the runner."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ci_agent.terminal import prefixed, printable, shortened
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain ünïcode 日本 👩‍👩‍👧", "plain ünïcode 日本 👩‍👩‍👧"),
+        ("\x1b[31mred\x1b]8;;http://x\x07", "\\x1b[31mred\\x1b]8;;http://x\\x07"),
+        ("a\r::error::b\nc", "a\\r::error::b\\nc"),
+        ("x ##[add-mask]y", "x ##\\[add-mask]y"),
+        ("right\u202eleft\u2066 zero\u200bwidth\x9b", "right\\u202eleft\\u2066 zero\\u200bwidth\\x9b"),
+        ("half \ud800 pair", "half \\ud800 pair"),
+        ("line\u2028separator", "line\\u2028separator"),
+    ],
+)
+def test_printable_escapes_what_controls_or_hides(text: str, shown: str) -> None:
+    assert printable(text) == shown
+
+
+@given(st.text(st.characters(exclude_categories=[])))
+def test_printable_is_always_one_encodable_line_without_the_runners_marker(text: str) -> None:
+    shown = printable(text)
+    shown.encode("utf-8")
+    assert shown.splitlines() in ([], [shown])
+    assert "##[" not in shown
+
+
+def test_shortened_says_that_something_is_missing() -> None:
+    assert [shortened("abcdef", 6), shortened("abcdefg", 6)] == ["abcdef", "abcde…"]
+
+
+def test_prefixed_lines_never_begin_with_what_the_text_says() -> None:
+    assert prefixed("::error::a\n##[group]b\n") == "| ::error::a\n| ##\\[group]b\n| "
