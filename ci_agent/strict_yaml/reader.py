@@ -1,0 +1,287 @@
+"""YAML text to plain data, by parse events: nothing is built that a limit would have refused."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+import yaml
+
+from ci_agent.errors import InvalidFileError
+from ci_agent.json_types import Json
+from ci_agent.strict_yaml.scalars import parse_plain
+from ci_agent.strict_yaml.syntax import TAB_PROBLEM, explain_syntax_error, text_at
+from ci_agent.strict_yaml.text import Place, check_text, find_line_starts, place_of, quote
+
+MAX_DEPTH = 32
+MAX_PROBLEMS = 10
+"""How many problems one error names; the rest is counted."""
+
+
+class _List(NamedTuple):
+    start: int
+    items: list["_Marks"]
+
+
+class _Mapping(NamedTuple):
+    start: int
+    keys: dict[str, int]
+    values: dict[str, "_Marks"]
+
+
+_Marks: TypeAlias = int | _List | _Mapping
+"""Where a value and all within it begin, as offsets, in the shape of the value."""
+
+
+@dataclass(frozen=True, slots=True)
+class YamlDocument:
+    file: str
+    """As messages name it."""
+    value: Json
+    marks: _Marks
+    line_starts: Sequence[int]
+
+    def place(self, path: Sequence[str | int] = ()) -> Place:
+        """Where the value at a path of keys and indexes stands; of its nearest parent when there is none."""
+        return place_of(_start(_follow(self.marks, path)), self.line_starts)
+
+    def key_place(self, path: Sequence[str | int]) -> Place:
+        """Where the key stands that a path ends in; for an item of a list, where the item stands."""
+        parent = _follow(self.marks, path[:-1])
+        if isinstance(parent, _Mapping) and path[-1] in parent.keys:
+            return place_of(parent.keys[str(path[-1])], self.line_starts)
+        return self.place(path)
+
+    def error(self, path: Sequence[str | int], problem: str) -> InvalidFileError:
+        """To raise: the problem at the value of a path."""
+        return InvalidFileError(self.file, *self.place(path), problem)
+
+
+_COLON_AND_PUNCTUATION = frozenset((":,", ":?", ":[", ":]", ":{", ":}"))
+
+_TEXT_BLOCK_HEADER = re.compile(r"[|>][-+1-9]{0,2}(?: +#.*| *)")
+_LEADING_TAB = re.compile(r"\n(?: *\n)* *\t")
+
+_Event: TypeAlias = Any
+"""An event of PyYAML. Its stubs call every mark optional; those of parsed events are always there."""
+
+
+class EventParser(Protocol):
+    """PyYAML's parsers, libyaml's or its own."""
+
+    def __init__(self, stream: str) -> None: ...
+    def get_event(self) -> _Event: ...
+
+
+def load_yaml(text: str, file: str, *, parser: type[EventParser] | None = None) -> YamlDocument:
+    """Read one document; raise InvalidFileError that names every problem found, each on a line of its own.
+
+    `parser`: libyaml's where PyYAML has it, otherwise PyYAML's own, which answers the same, slower.
+    An empty file is a document whose value is None.
+    """
+    text = check_text(text, file)
+    reader = _Reader(text, file, parser or _default_parser())
+    value, marks = reader.read_document()
+    line_starts = find_line_starts(text)
+    raise_problems(file, [(place_of(offset, line_starts), problem) for offset, problem in reader.problems])
+    return YamlDocument(file, value, marks, line_starts)
+
+
+def raise_problems(file: str, problems: Sequence[tuple[Place, str]]) -> None:
+    """Raise one InvalidFileError for all problems, at the place of the first; return when there are none."""
+    if not problems:
+        return
+    ordered = sorted(set(problems))
+    (place, first), *others = ordered[:MAX_PROBLEMS]
+    lines = [first, *(f"{file}:{other.line}:{other.column}: {problem}" for other, problem in others)]
+    if len(ordered) > MAX_PROBLEMS:
+        lines.append(f"{file}: and {len(ordered) - MAX_PROBLEMS} more problems")
+    raise InvalidFileError(file, *place, "\n".join(lines))
+
+
+class _Reader:
+    """Holds what the recursive descent shares: the parser, the text, and the problems found so far."""
+
+    def __init__(self, text: str, file: str, parser: type[EventParser]) -> None:
+        self.text = text
+        self.file = file
+        self.next_event = parser(text).get_event
+        self.problems: list[tuple[int, str]] = []
+        self.text_blocks: list[tuple[int, int]] = []
+        self.flow_depth = 0
+
+    def read_document(self) -> tuple[Json, _Marks]:
+        value: Json = None
+        marks: _Marks = 0
+        try:
+            value, marks = self._document()
+        except yaml.YAMLError as error:
+            self.problems.append(explain_syntax_error(error, self.text))
+        if "\t" in self.text:
+            self._check_tabs()
+        return value, marks
+
+    def _document(self) -> tuple[Json, _Marks]:
+        self.next_event()
+        start = self.next_event()
+        if type(start) is yaml.StreamEndEvent:
+            return None, 0
+        if start.version or start.tags:
+            self._report(start, "lines that begin with % are not supported: delete this one")
+        value, marks = self._node(self.next_event(), 0)
+        self.next_event()
+        after = self.next_event()
+        if type(after) is yaml.DocumentStartEvent:
+            self._report(after, "a second document begins here: one file holds one document")
+        return value, marks
+
+    def _check_tabs(self) -> None:
+        """Report the first tab that is not content of a text block (`|` or `>`)."""
+        offset = self.text.find("\t")
+        for start, end in self.text_blocks:
+            if offset < start:
+                break
+            if offset < end:
+                offset = self.text.find("\t", end)
+        if offset >= 0:
+            self.problems.append((offset, TAB_PROBLEM))
+
+    def _node(self, event: _Event, depth: int) -> tuple[Json, _Marks]:
+        if type(event) is yaml.ScalarEvent:
+            return self._scalar(event)
+        if type(event) is yaml.SequenceStartEvent:
+            return self._sequence(event, depth + 1)
+        if type(event) is yaml.MappingStartEvent:
+            return self._mapping(event, depth + 1)
+        self._report(event, f'{self._shown(event)} begins with "*", which YAML takes for an alias: put it in quotes')
+        return None, event.start_mark.index
+
+    def _scalar(self, event: _Event) -> tuple[Json, _Marks]:
+        self._refuse_properties(event)
+        start = event.start_mark.index
+        if not event.style:
+            self._check_flow_scalar(event)
+            return self._plain(event), start
+        if event.style in "|>":
+            self._text_block(start, event)
+        elif event.style == '"' and not event.value.isascii() and any(map(_is_surrogate, event.value)):
+            self._report(event, f"{self._shown(event)} holds half of a surrogate pair, which is no character")
+        return event.value, start
+
+    def _plain(self, event: _Event) -> Json:
+        try:
+            return parse_plain(event.value)
+        except ValueError as error:
+            self._report(event, str(error))
+            return event.value
+
+    def _text_block(self, start: int, event: _Event) -> None:
+        header_end = self.text.index("\n", start)
+        if not _TEXT_BLOCK_HEADER.fullmatch(self.text, start, header_end):
+            self._report(event, f"{self._shown(event)}: the text begins on the next line, and a comment after a space")
+        # A tab that begins the first line is content to one parser and bad indentation to the other.
+        content = header_end if not _LEADING_TAB.match(self.text, header_end) else event.end_mark.index
+        self.text_blocks.append((content, event.end_mark.index))
+
+    def _check_flow_scalar(self, event: _Event) -> None:
+        """Inside brackets the parsers disagree on a bare `?` and on a `:` before punctuation."""
+        if not self.flow_depth:
+            return
+        end = event.end_mark.index
+        if "?" in event.value or self.text[end : end + 2] in _COLON_AND_PUNCTUATION:
+            self._report(event, f"{self._shown(event)}: inside [] and {{}} put text with ? or : in quotes")
+
+    def _sequence(self, event: _Event, depth: int) -> tuple[Json, _Marks]:
+        self._enter(event, depth)
+        items: list[Json] = []
+        marks: list[_Marks] = []
+        while type(child := self.next_event()) is not yaml.SequenceEndEvent:
+            value, mark = self._node(child, depth)
+            items.append(value)
+            marks.append(mark)
+        self.flow_depth -= bool(event.flow_style)
+        return items, _List(event.start_mark.index, marks)
+
+    def _mapping(self, event: _Event, depth: int) -> tuple[Json, _Marks]:
+        self._enter(event, depth)
+        result: dict[str, Json] = {}
+        marks = _Mapping(event.start_mark.index, {}, {})
+        while type(child := self.next_event()) is not yaml.MappingEndEvent:
+            key = self._key(child, marks, depth)
+            value, mark = self._node(self.next_event(), depth)
+            if key is not None and key not in result:
+                result[key], marks.values[key] = value, mark
+                marks.keys[key] = child.start_mark.index
+        self.flow_depth -= bool(event.flow_style)
+        return result, marks
+
+    def _key(self, event: _Event, marks: _Mapping, depth: int) -> str | None:
+        problems = len(self.problems)
+        key, _ = self._node(event, depth)
+        if len(self.problems) > problems:
+            return None
+        if not isinstance(key, str):
+            self._report(event, _key_problem(key, self._shown(event)))
+            return None
+        if key in marks.keys:
+            self._report(
+                event, f"the key {quote(key)} appears twice: the first is on line {self._line(marks.keys[key])}"
+            )
+        return key
+
+    def _enter(self, event: _Event, depth: int) -> None:
+        if depth > MAX_DEPTH:
+            place = place_of(event.start_mark.index, find_line_starts(self.text))
+            raise InvalidFileError(self.file, *place, f"nested more than {MAX_DEPTH} levels deep")
+        self._refuse_properties(event)
+        self.flow_depth += bool(event.flow_style)
+
+    def _refuse_properties(self, event: _Event) -> None:
+        if event.anchor is not None:
+            self._report(
+                event, f'{self._shown(event)} begins with "&", which YAML takes for an anchor: put it in quotes'
+            )
+        elif event.tag is not None:
+            self._report(event, f'{self._shown(event)} begins with "!", which YAML takes for a tag: put it in quotes')
+
+    def _report(self, event: _Event, problem: str) -> None:
+        self.problems.append((event.start_mark.index, problem))
+
+    def _line(self, offset: int) -> int:
+        return self.text.count("\n", 0, offset) + 1
+
+    def _shown(self, event: _Event) -> str:
+        return text_at(self.text, event.start_mark.index)
+
+
+def _is_surrogate(char: str) -> bool:
+    return "\ud800" <= char <= "\udfff"
+
+
+def _key_problem(key: Json, shown: str) -> str:
+    if isinstance(key, dict | list):
+        return (
+            f"a key must be text, and {shown} is a {'mapping' if isinstance(key, dict) else 'list'}: put it in quotes"
+        )
+    if key is None:
+        return "a key is missing before the colon"
+    return f"a key must be text: write {quote(str(key).lower())} in quotes"
+
+
+def _start(marks: _Marks) -> int:
+    return marks if isinstance(marks, int) else marks.start
+
+
+def _follow(marks: _Marks, path: Sequence[str | int]) -> _Marks:
+    for step in path:
+        if isinstance(marks, _Mapping) and step in marks.values:
+            marks = marks.values[str(step)]
+        elif isinstance(marks, _List) and isinstance(step, int) and step < len(marks.items):
+            marks = marks.items[step]
+        else:
+            break
+    return marks
+
+
+def _default_parser() -> type[EventParser]:
+    return getattr(yaml, "CSafeLoader", yaml.SafeLoader)

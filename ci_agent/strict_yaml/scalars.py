@@ -1,0 +1,82 @@
+"""Plain (unquoted) scalars: YAML 1.2 core types, and what other readers of YAML would take them for."""
+
+import re
+from collections.abc import Mapping
+
+from ci_agent.json_types import MAX_INTEGER_DIGITS, Json
+from ci_agent.strict_yaml.text import quote
+
+_WORDS: Mapping[str, bool | None] = {"true": True, "false": False, "null": None, "~": None, "": None}
+
+_MEANT: Mapping[str, str] = {
+    **{word: word for word in ("true", "false", "null")},
+    **dict.fromkeys(("y", "yes", "on"), "true"),
+    **dict.fromkeys(("n", "no", "off"), "false"),
+}
+"""Words that some readers of YAML take for a boolean or null, in several capitalisations, and the one for it here."""
+
+_LONGEST_WORD = max(map(len, _MEANT))
+
+_NUMBER = re.compile(r"[-+]?(?:(0|[1-9][0-9]*)|(?:0|[1-9][0-9]*)?\.[0-9]+|(?:0|[1-9][0-9]*)\.)(?:[eE][-+]?[0-9]+)?")
+_INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
+
+_LOOKALIKES = (
+    (re.compile(r"[-+]?0[0-9]+"), "a number with a leading zero is octal to some readers"),
+    (re.compile(r"[-+]?0[0-9]+\.[0-9]*(?:[eE][-+]?[0-9]+)?"), "a number does not begin with a zero"),
+    (re.compile(r"[-+]?0[oO][0-7]+"), "octal numbers are not supported"),
+    (re.compile(r"[-+]?0[xX][0-9a-fA-F_]+"), "hexadecimal numbers are not supported"),
+    (re.compile(r"[-+]?0[bB][01_]+"), "binary numbers are not supported"),
+    (re.compile(r"[-+]?[0-9][0-9_]*(?:\.[0-9_]*)?(?:[eE][-+]?[0-9]+)?"), "numbers are written without underscores"),
+    (re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?"), "some readers take this for base 60"),
+    (re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt \t].*)?"), "some readers take this for a date"),
+    (re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"), "infinity and not-a-number are not supported"),
+    (re.compile(r"<<"), "merge keys are not supported"),
+    (re.compile(r"="), "some readers give a single = a meaning of its own"),
+)
+
+
+def parse_plain(text: str) -> Json:
+    """The value of a plain scalar; ValueError with what to write instead when two readers could disagree on it."""
+    if text[:1].isalpha() and len(text) > _LONGEST_WORD:
+        return text
+    if text in _WORDS:
+        return _WORDS[text]
+    if text.lower() in _MEANT:
+        raise ValueError(_refused_word(text))
+    if text[0].isalpha():
+        return text
+    if _NUMBER.fullmatch(text):
+        return _number(text)
+    for pattern, problem in _LOOKALIKES:
+        if pattern.fullmatch(text):
+            raise ValueError(f"{problem}: write {_alternative(text)}")
+    return text
+
+
+def _refused_word(text: str) -> str:
+    meant = _MEANT[text.lower()]
+    kind = "null" if meant == "null" else "a boolean"
+    return f"{text} is {kind} to some readers and text to others: write {quote(text)} in quotes, or {meant}"
+
+
+def _number(text: str) -> int | float:
+    if len(text) > MAX_INTEGER_DIGITS:
+        raise ValueError(f"a number of {len(text)} characters is too long")
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    value = float(text)
+    if value in (float("inf"), float("-inf")):
+        raise ValueError(f"the number {text} is too large")
+    return value
+
+
+def _alternative(text: str) -> str:
+    number = text.replace("_", "")
+    if "_" in text and _NUMBER.fullmatch(number):
+        return f"{number}, or {quote(text)} in quotes"
+    if re.fullmatch(r"[-+]?0[oOxXbB][0-9a-fA-F]+", number):
+        return f"{int(number, 0)}, or {quote(text)} in quotes"
+    stripped = re.sub(r"^([-+]?)0+(?=[0-9])", r"\1", text)
+    if stripped != text and _NUMBER.fullmatch(stripped):
+        return f"{stripped}, or {quote(text)} in quotes"
+    return f"{quote(text)} in quotes"
