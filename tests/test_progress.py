@@ -1,0 +1,65 @@
+"""Progress lines: one for each call, readable, and harmless whatever the model calls."""
+
+from datetime import UTC, datetime
+
+from ci_agent.events import AgentEvent, MessageEnd, ToolExecutionEnd
+from ci_agent.hooks import Decision, ToolCallOutcome
+from ci_agent.messages import AssistantMessage, TextContent, ToolCall
+from ci_agent.progress import ProgressLines
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+DENIAL = Decision(effect="deny", code="rule", reason="Blocked", rule_id="no-push")
+DEFAULT = Decision(effect="deny", code="default", reason="Blocked")
+
+
+def lines(*events: AgentEvent, verbose: bool = False) -> list[str]:
+    written: list[str] = []
+    clock = iter(range(100))
+    progress = ProgressLines(written.append, lambda: next(clock), verbose=verbose)
+    for event in events:
+        progress(event)
+    return written
+
+
+def end(name: str, arguments: str, outcome: ToolCallOutcome) -> ToolExecutionEnd:
+    return ToolExecutionEnd(4, 0, ToolCall("c", name, arguments), outcome)
+
+
+def test_each_call_is_one_line_with_its_time_its_turn_and_its_end() -> None:
+    text = (TextContent("tests failed\nexit status 2"),)
+    assert lines(
+        end("bash", '{"command": "git diff --stat"}', ToolCallOutcome("ok", None, text)),
+        end("bash", '{"command": "git push"}', ToolCallOutcome("denied", "before_tool_call", text, decision=DENIAL)),
+        end("read", '{"path": "x"}', ToolCallOutcome("denied", "before_tool_call", text, decision=DEFAULT)),
+        end("bash", '{"command": "make\\ntest"}', ToolCallOutcome("error", "execute", text)),
+        end("nothing", '{"a": 1}', ToolCallOutcome("cancelled", "cancelled", text)),
+    ) == [
+        "   1.0s  turn 4  bash  git diff --stat  ok",
+        "   2.0s  turn 4  bash  git push  denied by no-push",
+        "   3.0s  turn 4  read  x  denied (default)",
+        "   4.0s  turn 4  bash  make\\ntest  error: tests failed",
+        '   5.0s  turn 4  nothing  {"a": 1}  cancelled',
+    ]
+
+
+def test_hostile_names_and_arguments_stay_one_harmless_line() -> None:
+    (line,) = lines(end("x\n::error::", "\x1b[31m##[add-mask]" + "y" * 200, ToolCallOutcome("error", "lookup", ())))
+    assert line == ("   1.0s  turn 4  x\\n::error::  \\x1b[31m##\\[add-mask]" + "y" * 58 + "…  error: ")
+
+
+def test_a_failing_model_is_a_line_of_its_own() -> None:
+    message = AssistantMessage((), "error", "p", "m", "a", NOW, error_message="overloaded\nagain")
+    assert lines(MessageEnd(message)) == ["   1.0s  model  overloaded\\nagain"]
+
+
+def test_verbose_shows_results_and_answers_behind_a_prefix() -> None:
+    answer = AssistantMessage((TextContent("Done.\n::notice::x"),), "stop", "p", "m", "a", NOW)
+    assert lines(
+        end("ls", "{}", ToolCallOutcome("ok", None, (TextContent("a\nb"),))), MessageEnd(answer), verbose=True
+    ) == [
+        "   1.0s  turn 4  ls  {}  ok",
+        "        | a",
+        "        | b",
+        "        | Done.",
+        "        | ::notice::x",
+    ]
