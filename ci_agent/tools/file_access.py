@@ -34,7 +34,8 @@ class FileAccess:
             raise ToolError(f"{error}. Give a plain path, relative to the workspace or absolute.") from error
 
     def require(self, effect: FileEffect, path: Path) -> None:
-        """Ask the policy about a resolved path once more, now that it is about to be opened."""
+        """Ask the policy about a resolved path once more, now that it is about to be opened; ToolError for a no."""
+        refuse_kernel_folders(path, self.show(path))
         if not self.permits(effect, path):
             verb = "read" if effect == "read" else "written"
             raise ToolError(f"{self.show(path)} may not be {verb}: the policy does not allow it.")
@@ -76,7 +77,6 @@ def open_file(files: FileAccess, path: Path, effect: FileEffect = "read") -> Ite
     """
     shown = files.show(path)
     files.require(effect, path)
-    refuse_kernel_folders(path, shown)
     with os_errors_explained(f"{shown} cannot be read"):
         descriptor = _open_regular_file(path, shown)
         with os.fdopen(descriptor, "rb", buffering=0) as file:
