@@ -1,0 +1,138 @@
+"""The environment that a child gets: an allow-list, and settings that make prompts fail instead of waiting."""
+
+import fnmatch
+import re
+from collections.abc import Collection, Iterable, Mapping
+
+DEFAULT_PATH = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin")
+
+PASSED = frozenset(
+    {
+        "CI",
+        "HOME",
+        "LANG",
+        "LANGUAGE",
+        "LOGNAME",
+        "TMPDIR",
+        "TZ",
+        "USER",
+        "GITHUB_ACTIONS",
+        "GITHUB_ACTOR",
+        "GITHUB_BASE_REF",
+        "GITHUB_EVENT_NAME",
+        "GITHUB_HEAD_REF",
+        "GITHUB_JOB",
+        "GITHUB_REF",
+        "GITHUB_REF_NAME",
+        "GITHUB_REF_TYPE",
+        "GITHUB_REPOSITORY",
+        "GITHUB_REPOSITORY_OWNER",
+        "GITHUB_RUN_ATTEMPT",
+        "GITHUB_RUN_ID",
+        "GITHUB_RUN_NUMBER",
+        "GITHUB_SERVER_URL",
+        "GITHUB_SHA",
+        "GITHUB_WORKFLOW",
+        "GITHUB_WORKSPACE",
+        "RUNNER_ARCH",
+        "RUNNER_OS",
+        "RUNNER_TRACKING_ID",  # by which the runner finds what a job has left behind
+    }
+)
+"""What every child gets of its parent's, besides `LC_*` and PATH."""
+
+SET = {
+    "TERM": "dumb",
+    "NO_COLOR": "1",
+    "PAGER": "cat",
+    "MANPAGER": "cat",
+    "SYSTEMD_PAGER": "cat",
+    "EDITOR": "true",  # an editor that changes nothing: what needs an edited text fails, the rest goes on
+    "VISUAL": "true",
+    "GIT_EDITOR": "true",
+    "GIT_PAGER": "cat",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ASKPASS": "",  # empty means: no program; unset would mean: the next one, down to SSH_ASKPASS
+    "SSH_ASKPASS": "",
+    "SSH_ASKPASS_REQUIRE": "never",
+    "GCM_INTERACTIVE": "never",
+    "GH_PROMPT_DISABLED": "1",
+    "DEBIAN_FRONTEND": "noninteractive",
+    "PIP_NO_INPUT": "1",
+    "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    "COMPOSER_NO_INTERACTION": "1",
+    "POETRY_NO_INTERACTION": "1",
+    "TF_INPUT": "0",
+}
+"""What every child gets, whatever its parent has."""
+
+NEVER_PASSED = (
+    # Tokens of the job and of the runner's own services, and the files by which a step steers the steps after it.
+    "ACTIONS_*",
+    "GITHUB_ENV",
+    "GITHUB_PATH",
+    "GITHUB_OUTPUT",
+    "GITHUB_STATE",
+    "GITHUB_STEP_SUMMARY",
+    "GITHUB_ARTIFACTS",
+    "GITHUB_TOKEN",
+    # Keys of the models.
+    "ANTHROPIC_*KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "AWS_BEARER_TOKEN_BEDROCK",
+    "AZURE_OPENAI_*KEY",
+    "DEEPSEEK_API_KEY",
+    "GEMINI_API_KEY",
+    "GOOGLE_API_KEY",
+    "GROQ_API_KEY",
+    "LITELLM_*KEY",
+    "MISTRAL_API_KEY",
+    "OPENAI_*KEY",
+    "OPENROUTER_API_KEY",
+    "TOGETHER_API_KEY",
+    "XAI_API_KEY",
+    "CI_AGENT_*",
+    # They make bash run something before, or read it differently from, the command that was decided on.
+    "BASH_ENV",
+    "BASH_FUNC_*",
+    "BASHOPTS",
+    "ENV",
+    "IFS",
+    "POSIXLY_CORRECT",
+    "SHELLOPTS",
+)
+"""Not even when a policy names them."""
+
+_LOOKS_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH|COOKIE|PRIVATE", re.IGNORECASE)
+
+
+def child_environment(
+    parent: Mapping[str, str], pass_names: Collection[str] = (), secret_names: Collection[str] = ()
+) -> dict[str, str]:
+    """The environment of every tool's children, made once from the parent's.
+
+    `pass_names` lets more of the parent's through: names, or patterns with `*`; a pattern passes nothing that
+    looks like a secret, such a variable must be spelled. `secret_names` never pass, nor do those of NEVER_PASSED.
+    """
+    passed = {name: value for name, value in parent.items() if name in PASSED or name.startswith("LC_")}
+    passed |= {name: value for name, value in parent.items() if _is_asked_for(name, pass_names)}
+    environment = {name: value for name, value in passed.items() if not _is_forbidden(name, secret_names)}
+    return environment | SET | {"PATH": _search_path(parent.get("PATH", ""))}
+
+
+def _is_asked_for(name: str, pass_names: Collection[str]) -> bool:
+    return name in pass_names or (not _LOOKS_SECRET.search(name) and _matches(name, pass_names))
+
+
+def _is_forbidden(name: str, secret_names: Collection[str]) -> bool:
+    return name in secret_names or _matches(name.upper(), NEVER_PASSED)
+
+
+def _matches(name: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _search_path(parents: str) -> str:
+    """The parent's absolute folders (a relative one would be looked up in the workspace), then the usual ones."""
+    absolute = [folder for folder in parents.split(":") if folder.startswith("/")]
+    return ":".join(dict.fromkeys([*absolute, *DEFAULT_PATH]))
