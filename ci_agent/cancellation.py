@@ -15,55 +15,61 @@ class Cancelled(BaseException):
 class CancelToken:
     """Cancelled at most once, from any thread; the first reason stays.
 
-    A child token is cancelled with its parent, and may be cancelled alone.
+    A child token is cancelled with its parent, and may be cancelled alone. No lock guards its state, only single
+    operations of lists and dicts, which are atomic: a signal handler may cancel while the very thread that it
+    interrupts is inside one of these methods, where a lock (an Event has one) would never be released.
     """
 
     def __init__(self, parent: "CancelToken | None" = None) -> None:
-        self._event = threading.Event()
-        self._lock = threading.Lock()
-        self._reason: str | None = None
-        self._callbacks: list[Callable[[], None]] = []
+        self._reasons: list[str] = []
+        self._callbacks: dict[object, Callable[[], None]] = {}
         self._leave_parent = parent.on_cancel(self._follow(parent)) if parent else None
 
     @property
     def reason(self) -> str | None:
         """Why it was cancelled; None while it is not."""
-        return self._reason
+        return self._reasons[0] if self._reasons else None
 
     @property
     def is_cancelled(self) -> bool:
-        return self._event.is_set()
+        return bool(self._reasons)
 
     def cancel(self, reason: str) -> None:
         """Cancel, wake every waiter, run the callbacks in this thread. Later calls change nothing."""
-        with self._lock:
-            if self._reason is not None:
+        self._reasons.append(reason)
+        while self._callbacks:
+            try:
+                _, callback = self._callbacks.popitem()
+            except KeyError:  # another thread took the last one
                 return
-            self._reason = reason
-            callbacks, self._callbacks = self._callbacks, []
-        self._event.set()
-        for callback in callbacks:
             callback()
 
     def raise_if_cancelled(self) -> None:
-        if self._event.is_set():
-            raise Cancelled(self._reason or "cancelled")
+        if self._reasons:
+            raise Cancelled(self._reasons[0])
 
     def wait(self, timeout_s: float | None = None) -> bool:
         """Block until cancelled or timed out; True when cancelled."""
-        return self._event.wait(timeout_s)
+        wake = threading.Lock()
+        wake.acquire()
+        leave = self.on_cancel(wake.release)
+        try:
+            wake.acquire(timeout=-1 if timeout_s is None else max(timeout_s, 0))
+        finally:
+            leave()
+        return self.is_cancelled
 
     def on_cancel(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Call back once on cancellation (at once if that has happened); returns a function that unsubscribes.
 
         A callback must not raise and must not block.
         """
-        with self._lock:
-            if self._reason is None:
-                self._callbacks.append(callback)
-                return lambda: self._forget(callback)
-        callback()
-        return lambda: None
+        key = object()
+        self._callbacks[key] = callback
+        # Entered first, then looked: whoever cancels in between finds the entry, and only one can take it out.
+        if self._reasons and self._callbacks.pop(key, None) is not None:
+            callback()
+        return lambda: self._forget(key)
 
     def child(self) -> "CancelToken":
         return CancelToken(parent=self)
@@ -76,7 +82,5 @@ class CancelToken:
     def _follow(self, parent: "CancelToken") -> Callable[[], None]:
         return lambda: self.cancel(parent.reason or "cancelled")
 
-    def _forget(self, callback: Callable[[], None]) -> None:
-        with self._lock:
-            if callback in self._callbacks:
-                self._callbacks.remove(callback)
+    def _forget(self, key: object) -> None:
+        self._callbacks.pop(key, None)
