@@ -240,7 +240,7 @@ def test_a_signal_handler_may_cancel_between_any_two_lines_of_any_method(name: s
 
 
 def test_a_callback_that_is_given_while_a_handler_cancels_is_called_once() -> None:
-    total, _, _ = interrupted_at(partial(CancelToken.on_cancel, callback=int), line=-1)
+    total, _, _ = interrupted_at(partial(CancelToken.on_cancel, callback=[].clear), line=-1)
     calls: list[int] = []
     for line in range(1, total + 1):
         interrupted_at(partial(CancelToken.on_cancel, callback=partial(calls.append, line)), line)
