@@ -1,6 +1,7 @@
 """JSON values, and the one strict reader of JSON text that comes from outside."""
 
 import json
+import re
 from typing import Any, NoReturn, TypeAlias
 
 Json: TypeAlias = Any
@@ -33,25 +34,18 @@ def parse_json(text: str) -> Json:
     )
 
 
+_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+_BRACKET = re.compile(r"[\[\]{}]")
+
+
 def _depth_exceeds(text: str, limit: int) -> bool:
+    if text.count("[") + text.count("{") <= limit:
+        return False
     depth = 0
-    in_string = escaped = False
-    for char in text:
-        if in_string:
-            if escaped:
-                escaped = False
-            elif char == "\\":
-                escaped = True
-            elif char == '"':
-                in_string = False
-        elif char == '"':
-            in_string = True
-        elif char in "[{":
-            depth += 1
-            if depth > limit:
-                return True
-        elif char in "]}":
-            depth -= 1
+    for bracket in _BRACKET.findall(_STRING.sub("", text)):
+        depth += 1 if bracket in "[{" else -1
+        if depth > limit:
+            return True
     return False
 
 
