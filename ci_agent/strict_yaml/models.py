@@ -20,6 +20,9 @@ class FileModel(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
 
+MAX_EXPLAINED = 1_000
+"""More errors than a person mends at once; explaining takes time for each."""
+
 Model = TypeVar("Model", bound=BaseModel)
 
 Path = tuple[str | int, ...]
@@ -47,7 +50,8 @@ def validate(document: YamlDocument, model: type[Model]) -> Model:
     try:
         return model.model_validate(document.value, strict=True)
     except ValidationError as error:
-        found = [_locate(document.value, details) for details in error.errors(include_url=False)]
+        details = error.errors(include_url=False)[:MAX_EXPLAINED]
+        found = [_locate(document.value, one) for one in details]
         lines = [(_place_of(document, problem), _explain(problem, model)) for problem in _without_branches(found)]
     raise_problems(document.file, lines)
     raise AssertionError("a validation error without errors")
@@ -65,14 +69,16 @@ def nearest(word: str, words: Iterable[str]) -> str | None:
 def _locate(value: Json, error: ErrorDetails) -> _Problem:
     """Tell the steps of pydantic's location that lead through the data from those that name members of unions."""
     *steps, last = error["loc"] or ("",)
+    if error["type"] != "missing":
+        steps.append(last)
     path: list[str | int] = []
     branch: list[str] = []
     fork: Path | None = None
-    for step in (*steps, last):
+    for step in steps:
         if _leads_on(value, step):
             value = value[step]
             path.append(step)
-        elif isinstance(step, str) and step and (step != last or error["type"] != "missing"):
+        elif isinstance(step, str) and step:
             fork = tuple(path) if fork is None else fork
             branch.append(step)
     if error["type"] == "missing":

@@ -10,12 +10,15 @@ import yaml
 from ci_agent.errors import InvalidFileError
 from ci_agent.json_types import Json
 from ci_agent.strict_yaml.scalars import parse_plain
-from ci_agent.strict_yaml.syntax import TAB_PROBLEM, explain_syntax_error, text_at
+from ci_agent.strict_yaml.syntax import TAB_PROBLEM, explain_syntax_error, text_at, word_at
 from ci_agent.strict_yaml.text import Place, check_text, find_line_starts, place_of, quote
 
 MAX_DEPTH = 32
-MAX_PROBLEMS = 10
-"""How many problems one error names; the rest is counted."""
+MAX_SHOWN = 10
+"""How many problems one error names."""
+
+MAX_COLLECTED = 100
+"""After so many problems reading stops: whoever reads the message mends the first ones and tries again."""
 
 
 class _List(NamedTuple):
@@ -92,11 +95,15 @@ def raise_problems(file: str, problems: Sequence[tuple[Place, str]]) -> None:
     if not problems:
         return
     ordered = sorted(set(problems))
-    (place, first), *others = ordered[:MAX_PROBLEMS]
+    (place, first), *others = ordered[:MAX_SHOWN]
     lines = [first, *(f"{file}:{other.line}:{other.column}: {problem}" for other, problem in others)]
-    if len(ordered) > MAX_PROBLEMS:
-        lines.append(f"{file}: and {len(ordered) - MAX_PROBLEMS} more problems")
+    if len(ordered) > MAX_SHOWN:
+        lines.append(f"{file}: and more problems after these")
     raise InvalidFileError(file, *place, "\n".join(lines))
+
+
+class _TooManyProblemsError(Exception):
+    pass
 
 
 class _Reader:
@@ -117,6 +124,8 @@ class _Reader:
             value, marks = self._document()
         except yaml.YAMLError as error:
             self.problems.append(explain_syntax_error(error, self.text))
+        except _TooManyProblemsError:
+            pass
         if "\t" in self.text:
             self._check_tabs()
         return value, marks
@@ -153,7 +162,7 @@ class _Reader:
             return self._sequence(event, depth + 1)
         if type(event) is yaml.MappingStartEvent:
             return self._mapping(event, depth + 1)
-        self._report(event, f'{self._shown(event)} begins with "*", which YAML takes for an alias: put it in quotes')
+        self._refuse_prefix(event, "*", "an alias")
         return None, event.start_mark.index
 
     def _scalar(self, event: _Event) -> tuple[Json, _Marks]:
@@ -224,9 +233,8 @@ class _Reader:
             self._report(event, _key_problem(key, self._shown(event)))
             return None
         if key in marks.keys:
-            self._report(
-                event, f"the key {quote(key)} appears twice: the first is on line {self._line(marks.keys[key])}"
-            )
+            line = self.text.count("\n", 0, marks.keys[key]) + 1
+            self._report(event, f"the key {quote(key)} appears twice: the first is on line {line}")
         return key
 
     def _enter(self, event: _Event, depth: int) -> None:
@@ -238,17 +246,18 @@ class _Reader:
 
     def _refuse_properties(self, event: _Event) -> None:
         if event.anchor is not None:
-            self._report(
-                event, f'{self._shown(event)} begins with "&", which YAML takes for an anchor: put it in quotes'
-            )
+            self._refuse_prefix(event, "&", "an anchor")
         elif event.tag is not None:
-            self._report(event, f'{self._shown(event)} begins with "!", which YAML takes for a tag: put it in quotes')
+            self._refuse_prefix(event, "!", "a tag")
+
+    def _refuse_prefix(self, event: _Event, prefix: str, meaning: str) -> None:
+        word = word_at(self.text, event.start_mark.index)
+        self._report(event, f'{word} begins with "{prefix}", which YAML takes for {meaning}: put it in quotes')
 
     def _report(self, event: _Event, problem: str) -> None:
         self.problems.append((event.start_mark.index, problem))
-
-    def _line(self, offset: int) -> int:
-        return self.text.count("\n", 0, offset) + 1
+        if len(self.problems) >= MAX_COLLECTED:
+            raise _TooManyProblemsError
 
     def _shown(self, event: _Event) -> str:
         return text_at(self.text, event.start_mark.index)
@@ -260,9 +269,8 @@ def _is_surrogate(char: str) -> bool:
 
 def _key_problem(key: Json, shown: str) -> str:
     if isinstance(key, dict | list):
-        return (
-            f"a key must be text, and {shown} is a {'mapping' if isinstance(key, dict) else 'list'}: put it in quotes"
-        )
+        kind = "mapping" if isinstance(key, dict) else "list"
+        return f"a key must be text, and {shown} is a {kind}: put it in quotes"
     if key is None:
         return "a key is missing before the colon"
     return f"a key must be text: write {quote(str(key).lower())} in quotes"

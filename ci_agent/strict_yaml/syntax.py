@@ -1,5 +1,6 @@
 """What libyaml and PyYAML say about broken syntax, in words that tell a person what to do."""
 
+import re
 from dataclasses import dataclass
 
 import yaml
@@ -14,7 +15,8 @@ class _Explanation:
     context: str
     problem: str
     sentence: str
-    """`{text}` is the offending text, `{opened}` where the construct began."""
+    """`{text}` is the offending text up to the end of its line, `{word}` its first word, `{char}` its first
+    character, `{opened}` where the construct began."""
     at_start: bool = False
     """The place to name is where the construct began, not where the parser gave up."""
 
@@ -24,16 +26,16 @@ _EXPLANATIONS = (
     _Explanation(
         "scanning an alias",
         "",
-        '{text} begins with "*", which YAML takes for an alias: put it in quotes',
+        '{word} begins with "*", which YAML takes for an alias: put it in quotes',
         at_start=True,
     ),
     _Explanation(
         "scanning an anchor",
         "",
-        '{text} begins with "&", which YAML takes for an anchor: put it in quotes',
+        '{word} begins with "&", which YAML takes for an anchor: put it in quotes',
         at_start=True,
     ),
-    _Explanation(" tag", "", '{text} begins with "!", which YAML takes for a tag: put it in quotes', at_start=True),
+    _Explanation(" tag", "", '{word} begins with "!", which YAML takes for a tag: put it in quotes', at_start=True),
     _Explanation(
         "directive", "", '{text} begins with "%", which YAML takes for a directive: put it in quotes', at_start=True
     ),
@@ -115,14 +117,20 @@ TAB_PROBLEM = 'tab character: indent with spaces, and write "\\t" in double quot
 
 def text_at(text: str, offset: int) -> str:
     """What stands there, up to the end of its line, quoted for a message."""
-    line = text[offset : text.index("\n", offset)].rstrip() if offset < len(text) else ""
-    return quote(line) if line else "the end of the line"
+    line, _, _ = text[offset : offset + 100].partition("\n")
+    return quote(line.rstrip()) if line.strip() else "the end of the line"
+
+
+def word_at(text: str, offset: int) -> str:
+    """The word that stands there, quoted for a message."""
+    return quote(re.split(r"[\s,\]}]", text[offset : offset + 100], maxsplit=1)[0])
 
 
 def _fill(sentence: str, text: str, offset: int, start: int) -> str:
     opened = place_of(start, find_line_starts(text))
     return sentence.format(
         text=text_at(text, offset),
+        word=word_at(text, offset),
         char=text[offset : offset + 1],
         opened=f"line {opened.line}, column {opened.column}",
     )

@@ -25,9 +25,10 @@ class Place(NamedTuple):
 
 
 def quote(text: str, limit: int = 60) -> str:
-    """The text in double quotes, on one line, cut at `limit` characters, nothing in it invisible."""
+    """The text in quotes, on one line, cut at `limit` characters, nothing in it invisible."""
     shown = text if len(text) <= limit else text[:limit] + "..."
-    return '"' + "".join(_visible(char) for char in shown) + '"'
+    mark = "'" if '"' in shown and "'" not in shown else '"'
+    return mark + "".join(_visible(char) for char in shown) + mark
 
 
 def check_text(text: str, file: str) -> str:
@@ -89,13 +90,13 @@ def _is_emoji_part(char: str) -> bool:
 def _describe(char: str) -> str:
     code = f"U+{ord(char):04X}"
     name = unicodedata.name(char, "a control character").lower()
+    if unicodedata.category(char) == "Cs":
+        return f"half of a surrogate pair ({code}), which is no character: delete it"
     if unicodedata.category(char) == "Zs":
-        return f"the blank {code} ({name}) looks like a space and is none: write an ordinary space"
+        return f"the blank {code} ({name}) looks like a space and is none: write a space"
     escape = f"\\u{ord(char):04x}" if ord(char) <= 0xFFFF else f"\\U{ord(char):08x}"
     return f'invisible character {code} ({name}): delete it, or write it as "{escape}" in double quotes'
 
 
 def _visible(char: str) -> str:
-    if char == " " or not (_is_hidden(char) or char in '\t\n"\\'):
-        return char
-    return json.dumps(char)[1:-1]
+    return json.dumps(char)[1:-1] if _is_hidden(char) or char in "\t\n" else char

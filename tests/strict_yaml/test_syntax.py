@@ -1,0 +1,103 @@
+import pytest
+import yaml
+
+from ci_agent.errors import InvalidFileError
+from ci_agent.strict_yaml import load_yaml
+
+BROKEN = [
+    ("a: b: c", '1:5: a ":" cannot stand here: put text that contains ": " in quotes, or check the indentation'),
+    ("a: 1\n  b: 2", '2:4: a ":" cannot stand here: put text that contains ": " in quotes, or check the indentation'),
+    (
+        "a: 1\nb\nc: 2",
+        '2:1: "b" stands where a key is expected, and no ":" follows it: add one, or check the indentation',
+    ),
+    ("- *.py", '1:3: "*.py" begins with "*", which YAML takes for an alias: put it in quotes'),
+    ("[**, b]", '1:2: "**" begins with "*", which YAML takes for an alias: put it in quotes'),
+    ("a: *name", '1:4: "*name" begins with "*", which YAML takes for an alias: put it in quotes'),
+    ("a: &name b", '1:4: "&name" begins with "&", which YAML takes for an anchor: put it in quotes'),
+    ("a: &name [b]", '1:4: "&name" begins with "&", which YAML takes for an anchor: put it in quotes'),
+    ("a: && b", '1:4: "&&" begins with "&", which YAML takes for an anchor: put it in quotes'),
+    ("a: !deny b", '1:4: "!deny" begins with "!", which YAML takes for a tag: put it in quotes'),
+    ("a: !!str b", '1:4: "!!str" begins with "!", which YAML takes for a tag: put it in quotes'),
+    ("a: ! b", '1:4: "!" begins with "!", which YAML takes for a tag: put it in quotes'),
+    ("a: @b", '1:4: a value cannot begin with "@": put it in quotes ("@..." or \'@...\')'),
+    ("a: `b`", '1:4: a value cannot begin with "`": put it in quotes ("`..." or \'`...\')'),
+    ("a: %b", '1:4: a value cannot begin with "%": put it in quotes ("%..." or \'%...\')'),
+    ("%a: b", '1:1: "%a: b" begins with "%", which YAML takes for a directive: put it in quotes'),
+    ("%YAML 1.2\n---\na: b", "1:1: lines that begin with % are not supported: delete this one"),
+    ("a: 1\n---\nb: 2", "2:1: a second document begins here: one file holds one document"),
+    ("[a]\nb: c", '2:1: "b: c" comes after the end of the document: check the indentation'),
+    ("a: 'b", "1:4: the quote that opens here is never closed"),
+    ('a:\n- "b\n- c\n', "2:3: the quote that opens here is never closed"),
+    (
+        "a: 'b\n---\nc'",
+        "1:4: the quote that opens here is not closed before a line that begins with --- or ...",
+    ),
+    (
+        r'a: "\d+"',
+        (
+            "1:4: '\"\\d+\"' holds a backslash sequence that double quotes do not know: "
+            "double the backslash, or use single quotes, where a backslash is only itself"
+        ),
+    ),
+    (r'a: "\ud800"', "1:4: '\"\\ud800\"' holds half of a surrogate pair, which is no character"),
+    ("a: [b, c", '2:1: the list opened at line 1, column 4 is not closed: expected "," or "]" here'),
+    ("a: {b: c", '2:1: the mapping opened at line 1, column 4 is not closed: expected "," or "}" here'),
+    ("a: [b, , c]", '1:8: a value is missing here: write "" for empty text'),
+    (
+        "a: > b",
+        (
+            '1:4: "> b": after "|" or ">" the text begins on the next line; '
+            "a value that begins with one of them needs quotes"
+        ),
+    ),
+    (
+        'a: "b" c',
+        '1:8: "c" does not fit the lines above: check the indentation, and that quotes enclose the whole value',
+    ),
+    (
+        "a:\n  - b\n c: d",
+        '3:2: "c: d" does not fit the lines above: check the indentation, and that quotes enclose the whole value',
+    ),
+    ("- a\nb: c", '2:1: "b: c" stands where another "- " is expected: check the indentation'),
+    ("a: - b", '1:4: a list cannot begin here: put "- " on a line of its own'),
+    ("a: [b?c]", '1:5: "b?c]": inside [] and {} put text with ? or : in quotes'),
+    ("a:\n\tb: 1", '2:1: tab character: indent with spaces, and write "\\t" in double quotes where a tab is meant'),
+    ("a: b\tc", '1:5: tab character: indent with spaces, and write "\\t" in double quotes where a tab is meant'),
+    ("a: b # c\td", '1:9: tab character: indent with spaces, and write "\\t" in double quotes where a tab is meant'),
+    ("a: |\n\tb", '2:1: tab character: indent with spaces, and write "\\t" in double quotes where a tab is meant'),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), BROKEN)
+def test_broken_syntax_is_explained_with_what_to_do(text: str, message: str) -> None:
+    with pytest.raises(InvalidFileError) as caught:
+        load_yaml(text, "f.yml")
+    assert str(caught.value) == f"f.yml:{message}"
+
+
+@pytest.mark.parametrize("text", [text for text, _ in BROKEN])
+def test_pyyamls_own_parser_refuses_the_same(text: str) -> None:
+    with pytest.raises(InvalidFileError):
+        load_yaml(text, "f.yml", parser=yaml.SafeLoader)
+
+
+def test_all_problems_are_named_in_the_order_of_the_file() -> None:
+    with pytest.raises(InvalidFileError) as caught:
+        load_yaml("a: no\nb: &x 1\na: 010\nc: [", "f.yml")
+    assert str(caught.value).splitlines() == [
+        'f.yml:1:4: no is a boolean to some readers and text to others: write "no" in quotes, or false',
+        'f.yml:2:4: "&x" begins with "&", which YAML takes for an anchor: put it in quotes',
+        'f.yml:3:1: the key "a" appears twice: the first is on line 1',
+        'f.yml:3:4: a number with a leading zero is octal to some readers: write 10, or "010" in quotes',
+        'f.yml:5:1: a value is missing here: write "" for empty text',
+    ]
+    assert (caught.value.line, caught.value.column) == (1, 4)
+
+
+def test_a_file_full_of_problems_names_the_first_ten() -> None:
+    with pytest.raises(InvalidFileError) as caught:
+        load_yaml("- no\n" * 200_000, "f.yml")
+    lines = str(caught.value).splitlines()
+    assert len(lines) == 11
+    assert lines[-1] == "f.yml: and more problems after these"
