@@ -3,6 +3,8 @@
 A bug belongs to neither: it stays an ordinary exception, ends in a traceback and exit code 70.
 """
 
+from ci_agent.json_types import JsonObject
+
 
 class CIAgentError(Exception):
     """For the person: one line that says what is wrong, where, and what to do. Ends the command."""
@@ -41,3 +43,8 @@ class BusyError(CIAgentError):
 
 class ToolError(Exception):
     """For the model: why a tool could not do what was asked, and what would work. Becomes an error result."""
+
+    def __init__(self, message: str, details: JsonObject | None = None) -> None:
+        super().__init__(message)
+        self.details = details
+        """Structured facts for the record, as of a `ToolResult`."""
