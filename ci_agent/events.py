@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from ci_agent.hooks import Decision, ToolCallOutcome
+from ci_agent.json_types import JsonObject
 from ci_agent.messages import AssistantMessage, Message, ToolCall, ToolResultMessage
 from ci_agent.provider import StreamEvent
 from ci_agent.tool import ToolResult
@@ -56,6 +57,8 @@ class ToolExecutionDecision:
     index: int
     tool_call: ToolCall
     decision: Decision | None
+    arguments: JsonObject | None = None
+    """What the tool gets if it runs: parsed, repaired, validated. To be read only. None: the emitter does not say."""
 
 
 @dataclass(frozen=True, slots=True)

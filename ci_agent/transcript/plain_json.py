@@ -35,14 +35,20 @@ class Plain(NamedTuple):
     """False: something was too deep, too much or no JSON type, and a note in brackets stands in its place."""
 
 
-def plain(value: object, edit: Callable[[str], str] = str) -> Plain:
+def plain(
+    value: object,
+    edit: Callable[[str], str] = str,
+    *,
+    max_depth: int = MAX_DEPTH,
+    max_values: int = MAX_VALUES,
+) -> Plain:
     """The value as None, bool, int, float, str, list and dict alone; `edit` is applied to every text, keys included.
 
     Lone surrogates and bytes that are not UTF-8 become U+FFFD, NaN and the infinities the texts "NaN", "Infinity"
     and "-Infinity". Keys that become equal get a number, so that no object has the same key twice.
     """
-    conversion = _Conversion(edit)
-    converted = conversion.convert(value, MAX_DEPTH)
+    conversion = _Conversion(edit, max_values)
+    converted = conversion.convert(value, max_depth)
     return Plain(converted, conversion.replaced, conversion.complete)
 
 
@@ -76,11 +82,11 @@ def well_formed(text: str) -> tuple[str, int]:
 
 
 class _Conversion:
-    def __init__(self, edit: Callable[[str], str]) -> None:
+    def __init__(self, edit: Callable[[str], str], max_values: int) -> None:
         self.replaced = 0
         self.complete = True
         self._edit = edit
-        self._left = MAX_VALUES
+        self._left = max_values
 
     def convert(self, value: object, depth: int) -> Json:
         self._left -= 1

@@ -1,0 +1,259 @@
+"""The journal of a run: one JSON line for each thing that happens, chained by hashes, on disk before the next.
+
+The chain shows a cut or a careless edit. It is no signature: who can write the file can also compute it anew.
+"""
+
+import fcntl
+import hashlib
+import os
+import stat
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import BufferedReader
+from pathlib import Path
+
+from ci_agent.errors import BusyError, ConfigurationError, RecordError
+from ci_agent.json_types import JsonObject, parse_json
+from ci_agent.transcript.plain_json import json_text
+
+JOURNAL_SCHEMA = "ci-agent.journal/1"
+
+NO_RECORD = "0" * 64
+"""Stands for the hash of the record before the first."""
+
+LAST_KIND = "run_end"
+"""The record that closes a journal. No later one vouches for it, so it ends in `seal`, the hash of its own bytes
+up to there."""
+
+_SEAL = b',"seal":"'
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something wrong with a record; `line` is counted from 1, None: it concerns the whole file."""
+
+    text: str
+    line: int | None = None
+
+    def __str__(self) -> str:
+        return self.text if self.line is None else f"line {self.line}: {self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class JournalContents:
+    records: tuple[JsonObject, ...]
+    head: str
+    """Hash of the last whole line; NO_RECORD when there is none."""
+    dropped_bytes: int = 0
+    """Length of a last line that was never finished: its record was not acknowledged."""
+    problems: tuple[Problem, ...] = ()
+    """Where the chain is broken or a line is no record."""
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the run that wrote it came to its end."""
+        return bool(self.records) and self.records[-1].get("kind") == LAST_KIND
+
+
+class Journal:
+    """An open journal. Each record is one `write`; after a write that failed nothing more is written.
+
+    Its lock on the file is the operating system's: it ends with the process, however that ends.
+    """
+
+    def __init__(self, descriptor: int, path: Path) -> None:
+        self.path = path
+        self.records = 0
+        self.head = NO_RECORD
+        self._descriptor = descriptor
+        self._written = hashlib.sha256()
+        self._broken: str | None = None
+        self._lock = threading.Lock()
+
+    def append(self, kind: str, fields: JsonObject) -> int:
+        """Write one record and return its number; when this returns, the record survives the end of this process.
+
+        `fields` are plain JSON. Raises RecordError when it cannot be written, and from then on always;
+        ConfigurationError when that happens to the very first one, before anything has begun.
+        """
+        with self._lock:
+            self._refuse_when_broken()
+            seq = self.records + 1
+            line = _encode_line({"seq": seq, "prev": self.head, "kind": kind, **fields})
+            self._broken = "a write to it was interrupted"
+            self._write(line)
+            self._written.update(line)
+            self.records, self.head, self._broken = seq, line_hash(line), None
+            return seq
+
+    def sync(self) -> None:
+        """Make what was written survive a power failure too. Raises RecordError."""
+        with self._lock:
+            self._refuse_when_broken()
+            try:
+                os.fsync(self._descriptor)
+            except OSError as error:
+                raise self._failure(os.strerror(error.errno or 0)) from error
+
+    def read(self) -> JournalContents:
+        """What stands in the file now, also when somebody has removed or replaced its name."""
+        with self._reopened() as file:
+            return read_lines(file)
+
+    def is_intact(self) -> bool:
+        """Whether the file holds what this journal wrote and nothing else, and is still found under its name."""
+        with self._reopened() as file:
+            digest = hashlib.file_digest(file, "sha256")
+        return digest.digest() == self._written.digest() and is_same_file(self._descriptor, self.path)
+
+    def empty(self) -> None:
+        """Remove what an earlier run left. The lock stays: there is no moment in which another run could take it."""
+        os.ftruncate(self._descriptor, 0)
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+    @contextmanager
+    def _reopened(self) -> Iterator[BufferedReader]:
+        with open(os.dup(self._descriptor), "rb") as file:
+            file.seek(0)
+            yield file
+
+    def _write(self, line: bytes) -> None:
+        try:
+            written = os.write(self._descriptor, line)
+        except OSError as error:
+            raise self._failure(os.strerror(error.errno or 0)) from error
+        if written != len(line):
+            raise self._failure(f"only {written} of {len(line)} bytes could be written")
+
+    def _refuse_when_broken(self) -> None:
+        if self._broken is not None:
+            raise self._failure(self._broken)
+
+    def _failure(self, why: str) -> RecordError | ConfigurationError:
+        self._broken = why
+        kind = RecordError if self.records else ConfigurationError
+        return kind(f"the run's journal {str(self.path)!r} cannot be written: {why}")
+
+
+def open_journal_file(path: Path, mode: int) -> Journal:
+    """Open or create the file and lock it, whatever it holds.
+
+    Raises BusyError when a living run holds it, ConfigurationError when it cannot be opened, or when it is
+    something that no run has made: a link, a special file, somebody else's.
+    """
+    while True:
+        descriptor = _open(path, mode)
+        try:
+            _refuse_foreign(descriptor, path)
+            _lock(descriptor, path)
+            if is_same_file(descriptor, path):
+                return Journal(descriptor, path)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)  # between opening and locking the run that held it has ended and removed it
+
+
+def read_journal(path: Path) -> JournalContents:
+    """Read a journal without locking it. Raises ConfigurationError when that is not possible."""
+    try:
+        with path.open("rb") as file:
+            return read_lines(file)
+    except OSError as error:
+        raise ConfigurationError(f"cannot read the journal {str(path)!r}: {os.strerror(error.errno or 0)}") from error
+
+
+def read_lines(lines: Iterable[bytes]) -> JournalContents:
+    """The records in the lines of a journal, each line with its end; a last line without one is dropped."""
+    records: list[JsonObject] = []
+    problems: list[Problem] = []
+    head, seq, dropped_bytes = NO_RECORD, 0, 0
+    for number, line in enumerate(lines, 1):
+        if not line.endswith(b"\n"):
+            dropped_bytes = len(line)
+            break
+        record = _decode_line(line)
+        if record is None:
+            problems.append(Problem("is no record", number))
+            seq += 1
+        else:
+            problems += [Problem(text, number) for text in _chain_problems(record, line, seq + 1, head)]
+            records.append(record)
+            seq = record["seq"]
+        head = line_hash(line)
+    return JournalContents(tuple(records), head, dropped_bytes, tuple(problems))
+
+
+def line_hash(line: bytes) -> str:
+    """SHA-256 of a line without its end, in hexadecimal: what the next record's `prev` holds."""
+    return hashlib.sha256(line.removesuffix(b"\n")).hexdigest()
+
+
+def is_same_file(descriptor: int, path: Path) -> bool:
+    """Whether the name still leads to the open file."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.lstat(path))
+    except FileNotFoundError:
+        return False
+
+
+def _encode_line(record: JsonObject) -> bytes:
+    line = json_text(record).encode()
+    if record["kind"] == LAST_KIND:
+        line = line[:-1]
+        line += _SEAL + hashlib.sha256(line).hexdigest().encode() + b'"}'
+    return line + b"\n"
+
+
+def _decode_line(line: bytes) -> JsonObject | None:
+    try:
+        record = parse_json(line.decode())
+    except ValueError:
+        return None
+    if not isinstance(record, dict) or not isinstance(record.get("seq"), int) or "kind" not in record:
+        return None
+    return record
+
+
+def _chain_problems(record: JsonObject, line: bytes, seq: int, head: str) -> list[str]:
+    problems = []
+    if record["seq"] != seq:
+        problems.append(f"has number {record['seq']}, expected {seq}: records are missing, repeated or out of order")
+    elif record.get("prev") != head:
+        problems.append("does not continue the record before it: one of the two was changed")
+    if record["kind"] == LAST_KIND and record.get("seal") != hashlib.sha256(line.rpartition(_SEAL)[0]).hexdigest():
+        problems.append("was changed after it was written")
+    return problems
+
+
+def _open(path: Path, mode: int) -> int:
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        return os.open(path, flags, mode)
+    except (OSError, ValueError) as error:
+        why = os.strerror(error.errno or 0) if isinstance(error, OSError) else str(error)
+        raise ConfigurationError(f"cannot open the run's journal {str(path)!r} for writing: {why}") from error
+
+
+def _refuse_foreign(descriptor: int, path: Path) -> None:
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1 or status.st_uid != os.geteuid():
+        raise ConfigurationError(
+            f"{str(path)!r} is no journal that this user's runs have made: remove it, or name another transcript"
+        )
+
+
+def _lock(descriptor: int, path: Path) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise BusyError(f"another run is writing {str(path)!r}: wait for it, or name another transcript") from error
+    except OSError as error:
+        why = os.strerror(error.errno or 0)
+        raise ConfigurationError(
+            f"the file system of {str(path)!r} has no locks ({why}): use another folder"
+        ) from error
