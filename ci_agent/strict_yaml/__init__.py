@@ -3,9 +3,18 @@
 YAML 1.2 core types and no more of YAML than JSON has; what a reader could take for something else is an error.
 """
 
-from ci_agent.strict_yaml.files import read_text_file, read_yaml
-from ci_agent.strict_yaml.models import FileModel, validate
-from ci_agent.strict_yaml.reader import YamlDocument, load_yaml
+from ci_agent.strict_yaml.models import FileModel, nearest, validate
+from ci_agent.strict_yaml.reader import YamlDocument, load_yaml, raise_problems, read_yaml
 from ci_agent.strict_yaml.text import Place, quote
 
-__all__ = ["FileModel", "Place", "YamlDocument", "load_yaml", "quote", "read_text_file", "read_yaml", "validate"]
+__all__ = [
+    "FileModel",
+    "Place",
+    "YamlDocument",
+    "load_yaml",
+    "nearest",
+    "quote",
+    "raise_problems",
+    "read_yaml",
+    "validate",
+]

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import yaml
@@ -12,6 +13,7 @@ from ci_agent.json_types import Json
 from ci_agent.strict_yaml.scalars import parse_plain
 from ci_agent.strict_yaml.syntax import TAB_PROBLEM, explain_syntax_error, text_at, word_at
 from ci_agent.strict_yaml.text import Place, check_text, find_line_starts, place_of, quote
+from ci_agent.text_files import read_text_file
 
 MAX_DEPTH = 32
 MAX_SHOWN = 10
@@ -74,6 +76,14 @@ class EventParser(Protocol):
 
     def __init__(self, stream: str) -> None: ...
     def get_event(self) -> _Event: ...
+
+
+def read_yaml(path: str | Path, what: str) -> YamlDocument:
+    """The document in a file; `what` names its role in messages ("policy", "script").
+
+    Raises ConfigurationError for what is no readable file, InvalidFileError as `load_yaml` does.
+    """
+    return load_yaml(read_text_file(path, what), str(path))
 
 
 def load_yaml(text: str, file: str, *, parser: type[EventParser] | None = None) -> YamlDocument:

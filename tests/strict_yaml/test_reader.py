@@ -1,10 +1,11 @@
 import random
+from pathlib import Path
 
 import pytest
 import yaml
 
-from ci_agent.errors import InvalidFileError
-from ci_agent.strict_yaml import Place, load_yaml
+from ci_agent.errors import ConfigurationError, InvalidFileError
+from ci_agent.strict_yaml import Place, load_yaml, read_yaml
 
 TEXT = """\
 policy: 1
@@ -94,6 +95,19 @@ def test_a_million_levels_are_refused_before_they_are_built(opening: str, parser
     text = opening * (3_000_000 // len(opening))
     with pytest.raises(InvalidFileError, match="nested more than 32 levels deep"):
         load_yaml(text, "f.yml", parser=parser)
+
+
+def test_a_file_is_read_and_named_as_it_was_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "p.yml").write_text("a: 1\n")
+    monkeypatch.chdir(tmp_path)
+    document = read_yaml("p.yml", "policy")
+    assert (document.value, document.file) == ({"a": 1}, "p.yml")
+
+
+def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        read_yaml(tmp_path / "p.yml", "policy")
+    assert str(caught.value) == f"cannot read the policy '{tmp_path}/p.yml': No such file or directory"
 
 
 PIECES = [
