@@ -1,22 +1,19 @@
 """The `read` tool: a text file by lines, or an image as the model can see it."""
 
 import base64
-import difflib
 import os
-from itertools import islice
-from pathlib import Path
 from typing import BinaryIO
 
 from ci_agent.cancellation import CancelToken
 from ci_agent.errors import ToolError
 from ci_agent.json_types import JsonObject
 from ci_agent.messages import ImageContent, TextContent
-from ci_agent.terminal import printable
 from ci_agent.tool import Tool, ToolResult
 from ci_agent.tools.define import closed_object, executing, number_property, text_property, text_result, whole_number
 from ci_agent.tools.excerpt import MAX_SKIPPED_BYTES, Excerpt, TooFarError, take_excerpt
-from ci_agent.tools.file_access import FileAccess, open_file, open_folder
+from ci_agent.tools.file_access import FileAccess, open_file
 from ci_agent.tools.file_kinds import describe_binary, image_type
+from ci_agent.tools.missing import require_existence
 from ci_agent.tools.text_stream import TextEncoding, detect_encoding, read_at_most, read_head, utf8_chunks
 from ci_agent.tools.truncate import MAX_BYTES, MAX_LINE_CHARS, MAX_LINES, count_of
 
@@ -33,7 +30,7 @@ _MAX_TEXT_BYTES = MAX_BYTES - 1_000
 def create_read_tool(files: FileAccess) -> Tool:
     def run(arguments: JsonObject, cancel: CancelToken) -> ToolResult:
         path = files.resolve(arguments["path"])
-        _require_existence(files, path)
+        require_existence(files, path, "read")
         first_line = whole_number(arguments, "offset", 1)
         max_lines = min(whole_number(arguments, "limit", MAX_LINES), MAX_LINES)
         with open_file(files, path) as file:
@@ -137,25 +134,3 @@ def _image_result(shown: str, file: BinaryIO, mime_type: str) -> ToolResult:
 def _binary_refusal(shown: str, file: BinaryIO, head: bytes) -> str:
     size = os.fstat(file.fileno()).st_size
     return f"{shown} is {describe_binary(head)} ({count_of(size, 'byte')}), not text; read shows only text and images."
-
-
-def _require_existence(files: FileAccess, path: Path) -> None:
-    files.require("read", path)
-    if os.path.lexists(path):
-        return
-    raise ToolError(f"{files.show(path)} does not exist. {_suggestion(files, path)}")
-
-
-def _suggestion(files: FileAccess, path: Path) -> str:
-    if not path.parent.is_dir():
-        return f"Its folder {files.show(path.parent)} does not exist either; look with ls or find."
-    close = difflib.get_close_matches(path.name, _readable_neighbours(files, path.parent), n=3)
-    if not close:
-        return "Look with ls or find."
-    return f"Did you mean {', '.join(printable(name) for name in close)}?"
-
-
-def _readable_neighbours(files: FileAccess, folder: Path) -> list[str]:
-    with open_folder(files, folder) as descriptor, os.scandir(descriptor) as entries:
-        names = [entry.name for entry in islice(entries, 2_000)]
-    return [name for name in names if files.permits("read", folder / name)]
