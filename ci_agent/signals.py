@@ -1,0 +1,96 @@
+"""How signals, and the end of the parent, reach the run: as the cancellation of its token."""
+
+import os
+import select
+import signal
+import threading
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from ci_agent.cancellation import CancelToken
+
+PARENT_CHECK_S = 0.5
+
+_STOP = 0  # no signal has this number
+
+
+@dataclass(slots=True)
+class SignalWatch:
+    cancel: CancelToken
+    on_second: Callable[[], None]
+    received_signal: int | None = None
+    """The first that came: the exit code is 128 and this. None: none came."""
+
+
+@contextmanager
+def cancel_on_signals(
+    cancel: CancelToken, on_second: Callable[[], None], *, follow_parent: bool = False
+) -> Iterator[SignalWatch]:
+    """Cancel on the first SIGINT, SIGTERM or SIGHUP; on each after it call `on_second`, which makes things faster.
+
+    To be entered in the main thread; the token is cancelled, and `on_second` called, in another one, so that a
+    signal counts while the main thread waits for a lock or is busy in C code. SIGINT and SIGTERM count even when
+    they were inherited as ignored (shells start background jobs like that); a SIGHUP that was ignored stays so,
+    for that is what nohup means.
+
+    `follow_parent`: the end of the parent counts as SIGTERM, since whoever stops a job may signal no more than
+    the shell that runs it. Under nohup it does not.
+    """
+    survives_hangup = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    numbers = {signal.SIGINT, signal.SIGTERM} | (set() if survives_hangup else {signal.SIGHUP})
+    parent = os.getppid() if follow_parent and not survives_hangup else None
+    watch = SignalWatch(cancel, on_second)
+    with _signals_as_bytes(numbers) as (read_end, write_end):
+        thread = threading.Thread(target=_watch, args=(watch, read_end, numbers, parent), daemon=True)
+        thread.start()
+        try:
+            yield watch
+        finally:
+            os.write(write_end, bytes([_STOP]))
+            thread.join()
+
+
+@contextmanager
+def _signals_as_bytes(numbers: Collection[signal.Signals]) -> Iterator[tuple[int, int]]:
+    """A pipe into which the C handler writes the number of each signal, the moment that it comes."""
+    read_end, write_end = os.pipe()
+    os.set_blocking(write_end, False)
+    previous_wakeup = signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
+    previous = {number: signal.signal(number, _ignore) for number in numbers}
+    try:
+        yield read_end, write_end
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        signal.set_wakeup_fd(previous_wakeup)
+        os.close(read_end)
+        os.close(write_end)
+
+
+def _ignore(_number: int, _frame: object) -> None:
+    """Python calls it in the main thread, some time; by then the byte has been written and read."""
+
+
+def _watch(watch: SignalWatch, read_end: int, numbers: Collection[int], parent: int | None) -> None:
+    poll = select.poll()
+    poll.register(read_end, select.POLLIN)
+    while True:
+        # The kernel could signal us at the parent's death (PR_SET_PDEATHSIG), but does so when the thread that
+        # started us ends, too: a program with a pool of threads, the GitHub runner among them, would end us early.
+        came = os.read(read_end, 1) if poll.poll(None if parent is None else PARENT_CHECK_S * 1000) else b""
+        if came == bytes([_STOP]):
+            return
+        if came and came[0] in numbers:
+            _take(watch, came[0], f"received {signal.Signals(came[0]).name}")
+        elif parent is not None and os.getppid() != parent:
+            parent = None
+            _take(watch, signal.SIGTERM, "the process that had started the run has ended")
+
+
+def _take(watch: SignalWatch, number: int, reason: str) -> None:
+    if watch.received_signal is None:
+        watch.received_signal = number
+        watch.cancel.cancel(reason)
+    else:
+        watch.on_second()

@@ -1,0 +1,140 @@
+"""The `bash` tool: one command line in the workspace."""
+
+import shutil
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from ci_agent.cancellation import CancelToken
+from ci_agent.errors import ToolError
+from ci_agent.json_types import JsonObject
+from ci_agent.process import HeadAndTail, OnOutput, ProcessCancelled, run_process
+from ci_agent.tool import OnUpdate, Tool, ToolResult
+from ci_agent.tools.command_output import present_ending, present_unfinished
+from ci_agent.tools.define import closed_object, text_property, text_result
+from ci_agent.tools.spill import open_spill
+from ci_agent.tools.truncate import MAX_BYTES, MAX_LINES
+from ci_agent.workspace import Workspace
+
+UPDATE_EVERY_S = 0.5
+"""At most, and only while output comes."""
+
+_UPDATE_BYTES = 4_000
+
+_ARGUMENT_BYTES = 100_000
+"""Linux takes 131,072 bytes in one argument, its end included (MAX_ARG_STRLEN in linux/binfmts.h)."""
+
+# The command is all arguments joined, run with the word splitting and the arguments that it would have alone.
+_JOINING = rb"""IFS=; eval "IFS=\$' \t\n'; set --; $*" """.rstrip()
+
+
+def create_bash_tool(
+    workspace: Workspace,
+    environment: Mapping[str, str],
+    default_timeout_s: float = 120.0,
+    max_timeout_s: float = 600.0,
+    spill_folder: Path | None = None,
+) -> Tool:
+    """`environment` is what commands get, all of it: see `child_environment`.
+
+    With a `spill_folder` the whole output of each call goes to a new file in it, which the details name.
+    """
+    bash = _find_bash(environment)
+
+    def execute(call_id: str, arguments: JsonObject, cancel: CancelToken, on_update: OnUpdate) -> ToolResult:
+        del call_id
+        argv: list[str | bytes] = [bash, "--noprofile", "--norc", "-c", "--", *_after_dash_c(arguments["command"])]
+        timeout_s = min(float(arguments.get("timeout", default_timeout_s)), max_timeout_s)
+        with open_spill(spill_folder, prefix="bash-") as spill:
+            on_output = _each(spill.write, _reporting(on_update))
+            try:
+                result = run_process(
+                    argv, cwd=workspace.root, env=environment, timeout_s=timeout_s, cancel=cancel, on_output=on_output
+                )
+            except ProcessCancelled as cancelled:
+                on_update(present_unfinished(cancelled.result, spill.details))
+                raise
+        return present_ending(result, _time_out(timeout_s, max_timeout_s), spill.details)
+
+    return Tool(
+        name="bash",
+        description=(
+            "Run a command with bash in the workspace folder. Each call is a new shell: the current folder, variables "
+            "and background processes do not last from one call to the next. There is no terminal and no input; "
+            "what asks a question fails. stdout and stderr come together, in order; of long output the beginning and "
+            f"the end ({MAX_BYTES // 1000} kB or {MAX_LINES:,} lines in all). An exit status other than 0 is an error."
+        ),
+        parameters=closed_object(
+            {
+                "command": text_property("The command line, as one would type it; may have several lines."),
+                "timeout": {
+                    "type": "number",
+                    "description": f"Seconds after which it is killed. Default {default_timeout_s:g}.",
+                    "exclusiveMinimum": 0,
+                    "maximum": max_timeout_s,
+                },
+                "description": text_property("What the command is for, in a few words, for the record."),
+            },
+            required=["command"],
+        ),
+        execute=execute,
+        execution_mode="sequential",
+    )
+
+
+def _find_bash(environment: Mapping[str, str]) -> str:
+    """The system's own where there is one: on a PATH that others have a say in, anything may be called bash."""
+    usual = (path for path in ("/bin/bash", "/usr/bin/bash") if shutil.which(path))
+    return next(usual, None) or shutil.which("bash", path=environment.get("PATH")) or "bash"
+
+
+def _after_dash_c(command: str) -> list[bytes]:
+    """The command, then $0; a command too long for one argument comes in several, after what joins them."""
+    data = _encode(command)
+    if len(data) <= _ARGUMENT_BYTES:
+        return [data, b"bash"]
+    pieces = [data[start : start + _ARGUMENT_BYTES] for start in range(0, len(data), _ARGUMENT_BYTES)]
+    return [_JOINING, b"bash", *pieces]
+
+
+def _encode(command: str) -> bytes:
+    if "\0" in command:
+        raise ToolError(
+            f"command contains a NUL character at position {command.index(chr(0))}; no command line can. "
+            "To print one use printf '\\0'."
+        )
+    try:
+        return command.encode()
+    except UnicodeEncodeError as error:
+        raise ToolError(
+            f"command contains the lone surrogate U+{ord(command[error.start]):04X} at position {error.start}, which "
+            "is no character; send the character itself."
+        ) from error
+
+
+def _each(*consumers: OnOutput) -> OnOutput:
+    def on_output(chunk: bytes) -> None:
+        for consume in consumers:
+            consume(chunk)
+
+    return on_output
+
+
+def _reporting(on_update: OnUpdate) -> OnOutput:
+    """Shows the last of the output now and then."""
+    latest = HeadAndTail(0, _UPDATE_BYTES)
+    next_update = time.monotonic() + UPDATE_EVERY_S
+
+    def on_output(chunk: bytes) -> None:
+        nonlocal next_update
+        latest.append(chunk)
+        if time.monotonic() >= next_update:
+            next_update = time.monotonic() + UPDATE_EVERY_S
+            on_update(text_result(latest.taken().tail.decode("utf-8", "replace")))
+
+    return on_output
+
+
+def _time_out(timeout_s: float, max_timeout_s: float) -> str:
+    advice = f"; timeout may be up to {max_timeout_s:g}" if timeout_s < max_timeout_s else ""
+    return f"timed out after {timeout_s:g} s and was killed; what it printed until then is above{advice}"
