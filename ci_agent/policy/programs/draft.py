@@ -1,0 +1,121 @@
+"""Effects while they are being gathered, and the few ways in which they are added."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ci_agent.policy.effects import Effects, FileEffect, FileUse, InnerCommand, UrlUse
+from ci_agent.policy.programs.options import tail
+from ci_agent.policy.words import Word, literal_word
+
+_NO_FILES = frozenset({"-", "/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"})
+"""Names that reach no file of anybody's."""
+
+
+@dataclass(slots=True)
+class Draft:
+    input_names: tuple[Word, ...] | None = None
+    """What is known of the lines on standard input: paths of files at or beneath these; None: nothing."""
+    files: list[FileUse] = field(default_factory=list)
+    urls: list[UrlUse] = field(default_factory=list)
+    commands: list[InnerCommand] = field(default_factory=list)
+    scripts: list[Word] = field(default_factory=list)
+    hazards: dict[int, str] = field(default_factory=dict)
+    looked_through: list[int] = field(default_factory=list)
+    may_be_options: list[int] = field(default_factory=list)
+    transparent: bool = False
+    folder: Word | None = None
+    problem: str | None = None
+
+    def use(self, effect: FileEffect, path: Word, recursive: bool = False, into: Sequence[Word] = ()) -> None:
+        if path.beneath:
+            self.files += [FileUse(effect, folder, recursive=True) for folder in path.beneath]
+        elif not reaches_no_file(path):
+            self.files.append(FileUse(effect, path, recursive, tuple(into)))
+
+    def hazard(self, index: int, why: str) -> None:
+        self.hazards.setdefault(index, why)
+
+    def doubt(self, problem: str) -> None:
+        """The effects cannot be known."""
+        self.problem = self.problem or problem
+
+    def run(
+        self, words: Sequence[Word], assignments: Sequence[tuple[str, Word]] = (), folder: Word | None = None
+    ) -> None:
+        if words:
+            self.commands.append(InnerCommand(tuple(words), tuple(assignments), folder))
+
+    def script(self, text: Word) -> None:
+        """Shell text that will run; it has to be known."""
+        self.scripts.append(text)
+        if text.literal is None:
+            self.doubt(f"the commands in {text.text} are not known")
+
+    def work_in(self, folder: Word) -> None:
+        """Later folders are relative to earlier ones."""
+        before = self.folder.literal if self.folder else None
+        if before is None or folder.literal is None or folder.text.startswith(("/", "~")):
+            if self.folder is not None and not folder.text.startswith(("/", "~")):
+                self.doubt(f"the folder {folder.text} is not known")
+            self.folder = folder
+        else:
+            self.folder = literal_word(f"{before}/{folder.text}", folder.span)
+
+    def finished(self) -> Effects:
+        return Effects(
+            files=tuple(dict.fromkeys(self.files)),
+            urls=tuple(self.urls),
+            commands=tuple(self.commands),
+            scripts=tuple(self.scripts),
+            hazards=tuple(sorted(self.hazards.items())),
+            looked_through=tuple(self.looked_through),
+            transparent=self.transparent and not self.hazards,
+            folder=self.folder,
+            may_be_options=tuple(self.may_be_options),
+            problem=self.problem,
+        )
+
+
+def use_at(draft: Draft, value: Word) -> None:
+    """`@FILE` is a file, other text is not."""
+    if value.kind == "unknown" and not value.prefix:
+        draft.doubt(f"{value.text} may name a file to read")
+    elif (value.prefix or value.text).startswith("@"):
+        draft.use("read", tail(value, 1))
+
+
+def use_anything(draft: Draft, word: Word) -> None:
+    """Nobody knows what the word means to the program: a way out of the workspace counts as a file."""
+    if word.literal is not None:
+        outside = looks_outside(word.text)
+    else:
+        outside = not word.choices or any(looks_outside(choice.text) for choice in word.choices)
+    if outside:
+        path = _path_in(word)
+        draft.use("read", path)
+        draft.use("write", path)
+
+
+def _path_in(word: Word) -> Word:
+    """The path of a word such as `--config=/etc/x` or `-I/usr/include`."""
+    text = word.text
+    if word.kind != "literal" or not text.startswith("-"):
+        return word if not text.startswith("file:") else literal_word("/" + text[5:].lstrip("/"), word.span)
+    return tail(word, text.index("=") + 1) if "=" in text else tail(word, 2)
+
+
+def reaches_no_file(word: Word) -> bool:
+    return word.literal in _NO_FILES
+
+
+def looks_outside(text: str) -> bool:
+    """A path that is absolute, in a home folder, or climbs; also after a `=` or behind a short option."""
+    return any(_leaves(part) for part in (text, text.partition("=")[2], _attached(text)))
+
+
+def _attached(text: str) -> str:
+    return text[2:] if text.startswith("-") and not text.startswith("--") else ""
+
+
+def _leaves(path: str) -> bool:
+    return path.startswith(("/", "~", "file:")) or ".." in path.split("/")

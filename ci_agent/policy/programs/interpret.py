@@ -1,0 +1,182 @@
+"""From the words of a simple command to its effects, by the profile of its program."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import chain, product
+from math import prod
+from typing import TypeVar, assert_never
+
+from ci_agent.policy.effects import Effects, UrlUse
+from ci_agent.policy.programs.draft import Draft, reaches_no_file, use_anything, use_at
+from ci_agent.policy.programs.languages import LANGUAGES
+from ci_agent.policy.programs.load import find_profile, load_profile
+from ci_agent.policy.programs.operands import apply_operands
+from ci_agent.policy.programs.options import Found, Parsed, parse
+from ci_agent.policy.programs.profile import HAZARDS, Profile
+from ci_agent.policy.words import Word
+
+SYSTEM_FOLDERS = frozenset({"/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin"})
+"""A program that is spelled with one of these is the one that its base name means."""
+
+_T = TypeVar("_T")
+
+MAX_ALTERNATIVES = 64
+"""How many combinations of a loop's values are tried one by one when the command depends on them."""
+
+
+def interpret(words: Sequence[Word], *, input_names: tuple[Word, ...] | None = None) -> Effects:
+    """What running the words would do.
+
+    `input_names` says what is known of the lines on standard input, for `xargs`: they are paths of files at or
+    beneath these (`names_printed` of the command before the pipe); None: nothing is known.
+    """
+    words = tuple(words)
+    effects = _interpret(words, input_names)
+    if effects.problem is not None and any(word.kind == "choice" for word in words):
+        return _each_alternative(words, input_names) or effects
+    return effects
+
+
+def program_name(word: Word) -> str | None:
+    """The base name by which the profile is found; None: it has a path of its own, or is not known."""
+    if word.literal is None:
+        return None
+    folder, slash, name = word.text.rpartition("/")
+    return name if not slash or folder in SYSTEM_FOLDERS else None
+
+
+def parse_levels(words: Sequence[Word]) -> list[Parsed]:
+    """The words sorted by the program's profile, then by each subcommand's; empty without a profile."""
+    name = program_name(words[0]) if words else None
+    profile = find_profile(name) if name is not None else None
+    levels: list[Parsed] = []
+    start = 1
+    while profile is not None:
+        parsed = parse(profile, words, start)
+        levels.append(parsed)
+        profile, start = _subcommand(parsed)
+    return levels
+
+
+def _subcommand(parsed: Parsed) -> tuple[Profile | None, int]:
+    first = parsed.operands[0] if parsed.operands else None
+    section = parsed.profile.commands.get(first.word.literal or "") if first else None
+    return (None, 0) if first is None or section is None else (load_profile(section), first.index + 1)
+
+
+def _interpret(words: tuple[Word, ...], input_names: tuple[Word, ...] | None) -> Effects:
+    if not words:
+        return Effects()
+    if words[0].literal is None:
+        return Effects(known=False, problem=f"the program that {words[0].text} means is not known")
+    levels = parse_levels(words)
+    if not levels:
+        return _without_profile(words)
+    draft = Draft(input_names=input_names)
+    for level in levels:
+        _apply(level, draft, last=level is levels[-1])
+    return draft.finished()
+
+
+def _each_alternative(words: tuple[Word, ...], input_names: tuple[Word, ...] | None) -> Effects | None:
+    """The effects of all combinations of the known values together; None when there are too many."""
+    alternatives = [word.choices if word.kind == "choice" else (word,) for word in words]
+    if prod(map(len, alternatives)) > MAX_ALTERNATIVES:
+        return None
+    return _together([_interpret(chosen, input_names) for chosen in product(*alternatives)])
+
+
+def _together(all_effects: list[Effects]) -> Effects:
+    """What any of them may do. Only one folder, and one set of words to look through, can be had."""
+    first = all_effects[0]
+    problem = next((effects.problem for effects in all_effects if effects.problem), None)
+    if any((effects.looked_through, effects.folder) != (first.looked_through, first.folder) for effects in all_effects):
+        problem = problem or "where it works depends on a variable"
+    return Effects(
+        files=_union(effects.files for effects in all_effects),
+        urls=_union(effects.urls for effects in all_effects),
+        commands=_union(effects.commands for effects in all_effects),
+        scripts=_union(effects.scripts for effects in all_effects),
+        hazards=_union(effects.hazards for effects in all_effects),
+        looked_through=first.looked_through,
+        transparent=all(effects.transparent for effects in all_effects),
+        folder=first.folder,
+        may_be_options=_union(effects.may_be_options for effects in all_effects),
+        known=all(effects.known for effects in all_effects),
+        problem=problem,
+    )
+
+
+def _union(parts: Iterable[tuple[_T, ...]]) -> tuple[_T, ...]:
+    return tuple(dict.fromkeys(chain.from_iterable(parts)))
+
+
+def _without_profile(words: tuple[Word, ...]) -> Effects:
+    draft = Draft()
+    for word in words[1:]:
+        use_anything(draft, word)
+    return replace(draft.finished(), known=False)
+
+
+def _apply(parsed: Parsed, draft: Draft, last: bool) -> None:
+    """Add what the words of one level do."""
+    profile = parsed.profile
+    draft.problem = draft.problem or parsed.problem
+    draft.may_be_options += parsed.may_be_options
+    draft.transparent = profile.launches == "transparent"
+    for found in parsed.options:
+        _apply_option(found, draft)
+    if not last:
+        return
+    if profile.commands:
+        _apply_unknown_subcommand(parsed, draft)
+        return
+    apply_operands(parsed, draft)
+    if profile.language is not None:
+        LANGUAGES[profile.language](parsed, draft)
+
+
+def _apply_unknown_subcommand(parsed: Parsed, draft: Draft) -> None:
+    if not parsed.operands:
+        return
+    first, *others = parsed.operands
+    if first.word.literal is None:
+        draft.doubt(f"the command of {parsed.profile.name} that {first.word.text} means is not known")
+    draft.hazard(first.index, f"is no command that the profile of {parsed.profile.name} knows")
+    for operand in others:
+        use_anything(draft, operand.word)
+        if operand.word.text.startswith("-"):
+            draft.hazard(operand.index, HAZARDS["unlisted"])
+
+
+def _apply_option(found: Found, draft: Draft) -> None:
+    option, value, index = found.option, found.value, found.index
+    harmless = value is not None and option.meaning == "write" and reaches_no_file(value)
+    if option.why is not None and not harmless:
+        draft.hazard(index, option.why)
+    if option.meaning in ("look", "look_folder"):
+        draft.looked_through += [index] if found.value_index is None else [index, found.value_index]
+    if value is not None:
+        _apply_value(found, value, draft)
+
+
+def _apply_value(found: Found, value: Word, draft: Draft) -> None:
+    match found.option.meaning:
+        case "list" | "read" | "write" | "delete" as effect:
+            draft.use(effect, value)
+        case "load":
+            draft.use("read", value)
+        case "at":
+            use_at(draft, value)
+        case "script":
+            draft.script(value)
+        case "url":
+            draft.urls.append(UrlUse(value))
+        case "folder" | "look_folder":
+            draft.work_in(value)
+        case "anything" | "unlisted" | "run" | "config":
+            use_anything(draft, value)
+        case "data" | "code" | "reach" | "look" | "recursive" | "in_place" | "target":
+            pass
+        case _:
+            assert_never(found.option.meaning)

@@ -1,0 +1,116 @@
+"""find: where it starts, what its expression runs, writes or deletes."""
+
+from collections.abc import Sequence
+
+from ci_agent.policy.programs.draft import Draft
+from ci_agent.policy.programs.options import Operand, Parsed
+from ci_agent.policy.programs.profile import Meaning
+from ci_agent.policy.words import Word, literal_word
+
+_BEFORE_PATHS = frozenset({"-H", "-L", "-P", "-O", "-O0", "-O1", "-O2", "-O3"})
+_TWO_VALUES = frozenset({"-fprintf"})
+_COMMANDS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+
+
+def read(parsed: Parsed, draft: Draft) -> None:
+    """The profile lists the tests and actions; their order and the commands are read here."""
+    operands = parsed.operands
+    position = 0
+    while position < len(operands) and operands[position].word.literal in _BEFORE_PATHS:
+        position += 1
+    start = position
+    while position < len(operands) and not _begins_expression(operands[position].word, draft):
+        position += 1
+    roots = [operand.word for operand in operands[start:position]] or [literal_word(".")]
+    for root in roots:
+        draft.use("list", root, recursive=True)
+    while position < len(operands):
+        position = _read_primary(parsed, position, roots, draft)
+
+
+def _begins_expression(word: Word, draft: Draft) -> bool:
+    if word.kind == "glob" and word.text[:1] in ("*", "?", "["):
+        draft.doubt(f"a name that {word.text} becomes may be an action of find: write ./{word.text}")
+    text = word.prefix if word.kind == "unknown" else word.text
+    if word.kind == "choice" or (word.kind == "unknown" and (not text or word.splits)):
+        draft.doubt(f"{word.text} may be an action of find")
+    return text.startswith("-") or word.literal in ("(", ")", "!", ",")
+
+
+def _read_primary(parsed: Parsed, position: int, roots: Sequence[Word], draft: Draft) -> int:
+    """Read one test or action; return the position after it and its values."""
+    operand = parsed.operands[position]
+    name = operand.word.literal
+    if name in ("(", ")", "!", ","):
+        return position + 1
+    if name is None:
+        draft.doubt(f"{operand.word.text} may be an action of find")
+        return position + 1
+    if name in _COMMANDS:
+        return _read_command(parsed.operands, position, roots, draft)
+    option = parsed.profile.options.get(name) or next(
+        (option for option in parsed.profile.prefixes if name.startswith(option.name[:-1])), None
+    )
+    if option is None:
+        draft.hazard(operand.index, "is not known to the profile of this program")
+        return position + 1
+    if option.why is not None:
+        draft.hazard(operand.index, option.why)
+    if option.meaning == "delete":
+        for root in roots:
+            draft.use("delete", root, recursive=True)
+    if option.arity == "bare":
+        return position + 1
+    if position + 1 < len(parsed.operands):
+        _use_value(option.meaning, parsed.operands[position + 1].word, draft)
+    return position + (3 if name in _TWO_VALUES else 2)
+
+
+def _use_value(meaning: Meaning, value: Word, draft: Draft) -> None:
+    if value.splits:
+        draft.doubt(f"nobody knows how many words {value.text} becomes")
+    if value.kind == "glob" and meaning == "data":
+        draft.doubt(f"{value.text} becomes the names that match it: quote it")
+    match meaning:
+        case "read" | "write" | "list" as effect:
+            draft.use(effect, value)
+        case _:
+            pass
+
+
+def _read_command(operands: Sequence[Operand], position: int, roots: Sequence[Word], draft: Draft) -> int:
+    """The words up to `;`, or to `+` behind `{}`, are a command; `{}` stands for what was found."""
+    name = operands[position].word.text
+    end = position + 1
+    while end < len(operands) and not _ends_command(operands, end):
+        end += 1
+    words = [_found_names(operand.word, roots, name) for operand in operands[position + 1 : end]]
+    draft.run(words, folder=_unknown("the folder of each file", roots) if name.endswith("dir") else None)
+    if any(word.splits and not word.beneath for word in words):
+        draft.doubt(f"the command of {name} is not known")
+    return end + 1
+
+
+def _ends_command(operands: Sequence[Operand], position: int) -> bool:
+    text = operands[position].word.literal
+    return text == ";" or (text == "+" and operands[position - 1].word.literal == "{}")
+
+
+def _found_names(word: Word, roots: Sequence[Word], action: str) -> Word:
+    text = word.literal
+    if text is None or "{}" not in text:
+        return word
+    if text == "{}":
+        safe = _common_prefix(roots) if not action.endswith("dir") else "./"
+        return Word("unknown", text, word.span, prefix=safe, beneath=tuple(roots))
+    return Word("unknown", text, word.span, prefix=text.partition("{}")[0])
+
+
+def _common_prefix(roots: Sequence[Word]) -> str:
+    """What each name begins with for certain, so that none is taken for an option."""
+    first = roots[0].literal or ""
+    return first if len(roots) == 1 else first[:1]
+
+
+def _unknown(text: str, roots: Sequence[Word]) -> Word:
+    return Word("unknown", text, (0, 0), beneath=tuple(roots))

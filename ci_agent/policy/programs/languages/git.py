@@ -1,0 +1,78 @@
+"""git subcommands whose operands depend on each other."""
+
+import re
+
+from ci_agent.policy.effects import UrlUse
+from ci_agent.policy.programs.draft import Draft, looks_outside
+from ci_agent.policy.programs.options import Parsed
+from ci_agent.policy.words import Word, literal_word
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_RUNS_A_PROGRAM = re.compile(r"[A-Za-z0-9]+::")
+_SCP_LIKE = re.compile(r"([^/:]+):(?!:)")
+
+
+def read_config(parsed: Parsed, draft: Draft) -> None:
+    """`git config NAME` and `--get` read, `NAME VALUE` sets."""
+    operands = parsed.operands
+    if not operands:
+        return
+    first = operands[0]
+    if first.word.literal is None:
+        draft.doubt(f"the setting that {first.word.text} names is not known")
+    asks = parsed.has("--get", "--get-all", "--get-regexp", "--get-urlmatch", "--get-color", "--get-colorbool")
+    if first.word.literal in ("get", "list") or asks or (len(operands) == 1 and "." in first.word.text):
+        return
+    draft.hazard(first.index, "changes git's configuration")
+
+
+def read_remote(parsed: Parsed, draft: Draft) -> None:
+    """`git remote`, `show` and `get-url` read, all others change."""
+    if parsed.operands and parsed.operands[0].word.literal not in ("show", "get-url"):
+        draft.hazard(parsed.operands[0].index, "changes git's configuration")
+        for operand in parsed.operands[2:]:
+            use_repository(draft, operand.word, operand.index)
+
+
+def read_diff(parsed: Parsed, draft: Draft) -> None:
+    """`--no-index` compares any two files, not revisions."""
+    if parsed.has("--no-index"):
+        for operand in parsed.operands:
+            draft.use("read", operand.word, recursive=True)
+
+
+def read_checkout(parsed: Parsed, draft: Draft) -> None:
+    """Operands are files to restore; in front of a `--` they are revisions. The first may be a branch."""
+    for operand in parsed.operands:
+        if parsed.dash_dash is None or operand.index > parsed.dash_dash:
+            draft.use("write", operand.word)
+
+
+def read_repository(parsed: Parsed, draft: Draft) -> None:
+    """The first operand is a remote's name, a URL or a folder; the others name branches."""
+    for operand in parsed.operands[:1]:
+        use_repository(draft, operand.word, operand.index)
+
+
+def read_clone(parsed: Parsed, draft: Draft) -> None:
+    read_repository(parsed, draft)
+    words = [operand.word for operand in parsed.operands]
+    if len(words) > 1:
+        draft.use("write", words[1])
+    elif words and words[0].literal:
+        name = re.split(r"[/:]", words[0].text.rstrip("/"))[-1].removesuffix(".git")
+        draft.use("write", literal_word(name or ".", words[0].span))
+
+
+def use_repository(draft: Draft, word: Word, index: int) -> None:
+    text = word.literal
+    if text is None:
+        draft.doubt(f"the repository that {word.text} names is not known")
+    elif _SCHEME.match(text):
+        draft.urls.append(UrlUse(word))
+    elif _RUNS_A_PROGRAM.match(text):
+        draft.hazard(index, "runs a program to reach the repository")
+    elif scp := _SCP_LIKE.match(text):
+        draft.urls.append(UrlUse(literal_word(f"ssh://{scp[1].rpartition('@')[2]}/", word.span)))
+    elif looks_outside(text):
+        draft.use("read", word, recursive=True)

@@ -1,0 +1,95 @@
+"""Programs that start another command, with a syntax of their own around it."""
+
+import re
+from collections.abc import Sequence
+
+from ci_agent.policy.programs.draft import Draft
+from ci_agent.policy.programs.options import Parsed, tail
+from ci_agent.policy.words import Word, literal_word
+
+_ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
+_PLAIN_TEXT = re.compile(r"[A-Za-z0-9_ \t./:=@%+,-]*")
+"""Text that `env -S` splits at blanks and leaves alone otherwise."""
+
+
+def read_env(parsed: Parsed, draft: Draft) -> None:
+    words = [operand.word for operand in parsed.operands]
+    for _, text in parsed.values("-S", "--split-string"):
+        if text.literal is None or not _PLAIN_TEXT.fullmatch(text.text):
+            draft.doubt(f"env -S splits {text.text} in a way of its own: write the command plainly")
+        words = [literal_word(part, text.span) for part in text.text.split()] + words
+    if words and words[0].literal == "-":
+        words = words[1:]
+    assignments, command = split_assignments(words)
+    folder = next((value for _, value in parsed.values("-C", "--chdir")), None)
+    if folder is not None:
+        draft.use("list", folder)
+    if any(word.splits for word in words[: len(assignments) + 1]):
+        draft.doubt("the command that env starts is not known")
+    draft.run(command, assignments, folder)
+    draft.transparent = bool(command)
+
+
+def split_assignments(words: Sequence[Word]) -> tuple[list[tuple[str, Word]], list[Word]]:
+    """The `NAME=value` words at the start, and the rest."""
+    assignments: list[tuple[str, Word]] = []
+    for position, word in enumerate(words):
+        match = _ASSIGNMENT.match(word.prefix if word.kind == "unknown" else word.text)
+        if match is None or word.kind in ("glob", "choice"):
+            return assignments, list(words[position:])
+        assignments.append((match[1], tail(word, match.end())))
+    return assignments, []
+
+
+def read_command(parsed: Parsed, draft: Draft) -> None:
+    """`command -v NAME` only tells where NAME is."""
+    if parsed.has("-v", "-V"):
+        draft.commands.clear()
+    draft.transparent = bool(draft.commands)
+
+
+def read_exec(parsed: Parsed, draft: Draft) -> None:
+    draft.run([operand.word for operand in parsed.operands])
+
+
+def read_flock(parsed: Parsed, draft: Draft) -> None:
+    """`flock FILE COMMAND...`, `flock FILE -c SCRIPT`, `flock DESCRIPTOR`."""
+    if not parsed.operands:
+        return
+    lock, *rest = [operand.word for operand in parsed.operands]
+    if lock.literal is None or not lock.text.isdigit():
+        draft.use("write", lock)
+    if rest and rest[0].literal in ("-c", "--command"):
+        if len(rest) > 1:
+            draft.script(rest[1])
+    else:
+        draft.run(rest)
+
+
+def read_xargs(parsed: Parsed, draft: Draft) -> None:
+    """The command, with what standard input will add to it."""
+    words = [operand.word for operand in parsed.operands] or [literal_word("echo")]
+    known = draft.input_names if not parsed.has("-a", "--arg-file") else None
+    names = Word("unknown", "what xargs reads", words[0].span, beneath=known or (), splits=True)
+    marker = _marker(parsed)
+    if marker is None:
+        draft.run([*words, names])
+        return
+    if marker.literal is None:
+        draft.doubt(f"what xargs replaces, {marker.text}, is not known")
+    draft.run([_replaced(word, marker.text, known or ()) for word in words])
+
+
+def _marker(parsed: Parsed) -> Word | None:
+    for found in parsed.options:
+        if found.option.name in ("-I", "-i", "--replace"):
+            return found.value or literal_word("{}")
+    return None
+
+
+def _replaced(word: Word, marker: str, known: tuple[Word, ...]) -> Word:
+    if word.literal is None or marker not in word.text:
+        return word
+    if word.text == marker:
+        return Word("unknown", word.text, word.span, beneath=known)
+    return Word("unknown", word.text, word.span, prefix=word.text.partition(marker)[0])

@@ -1,0 +1,215 @@
+"""sed scripts: which files they read and write, and whether they run a command."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ci_agent.policy.programs.draft import Draft
+from ci_agent.policy.programs.options import Parsed
+from ci_agent.policy.words import Word, literal_word
+
+_STANDARD = frozenset({"/dev/stdout", "/dev/stderr", "/dev/stdin"})
+_WITHOUT_ARGUMENT = frozenset("=dDgGhHnNpPxzF")
+
+
+class _BadScriptError(Exception):
+    """sed would refuse it too, or reads it otherwise than this reader."""
+
+
+@dataclass(slots=True)
+class _Cursor:
+    text: str
+    bracketed: bool
+    """Whether a delimiter between `[` and `]` is an ordinary character: versions of sed differ."""
+    position: int = 0
+
+    def peek(self) -> str:
+        return self.text[self.position : self.position + 1]
+
+    def next(self) -> str:
+        char = self.peek()
+        self.position += len(char)
+        return char
+
+    def skip(self, chars: str) -> None:
+        while self.peek() and self.peek() in chars:
+            self.position += 1
+
+    def line(self) -> str:
+        """The rest of the line; the newline is consumed."""
+        end = self.text.find("\n", self.position)
+        end = len(self.text) if end < 0 else end
+        found = self.text[self.position : end]
+        self.position = end + 1
+        return found
+
+
+def read(parsed: Parsed, draft: Draft) -> None:
+    scripts = list(_scripts(parsed))
+    for _, word in scripts:
+        if word.literal is None:
+            draft.doubt(f"the sed script {word.text} is not known")
+    for effect, name in _effects("\n".join(word.text for _, word in scripts)):
+        for index, _ in scripts:
+            _report(draft, index, effect, name)
+
+
+def _scripts(parsed: Parsed) -> Iterator[tuple[int, Word]]:
+    if parsed.has(*parsed.profile.instead):
+        for found in parsed.options:
+            if found.option.name in ("-e", "--expression") and found.value is not None:
+                yield found.index if found.value_index is None else found.value_index, found.value
+    elif parsed.operands:
+        yield parsed.operands[0].index, parsed.operands[0].word
+
+
+def _report(draft: Draft, index: int, effect: str, name: str) -> None:
+    if effect == "read":
+        if name not in _STANDARD:
+            draft.use("read", literal_word(name))
+        return
+    if effect == "write":
+        if name in _STANDARD or name == "/dev/null":
+            return
+        draft.use("write", literal_word(name))
+    reasons = {"write": "writes a file", "run": "runs a command", "bad": "is a sed script that cannot be read"}
+    draft.hazard(index, reasons[effect])
+
+
+def _effects(text: str) -> list[tuple[str, str]]:
+    """What either kind of sed would do; a script that neither can read is bad."""
+    effects: list[tuple[str, str]] = []
+    good = False
+    for bracketed in (True, False):
+        try:
+            for effect in _commands(_Cursor(text, bracketed)):
+                effects.append(effect)  # noqa: PERF402  # what came before a mistake counts
+            good = True
+        except _BadScriptError:
+            continue
+    return effects if good else [*effects, ("bad", "")]
+
+
+def _commands(cursor: _Cursor) -> Iterator[tuple[str, str]]:
+    while True:
+        cursor.skip(" \t\n;}\r\f\v")
+        if not cursor.peek():
+            return
+        _skip_addresses(cursor)
+        yield from _command(cursor)
+
+
+def _skip_addresses(cursor: _Cursor) -> None:
+    if _skip_address(cursor):
+        cursor.skip(" \t")
+        if cursor.peek() == ",":
+            cursor.next()
+            cursor.skip(" \t")
+            if not _skip_address(cursor):
+                raise _BadScriptError
+    cursor.skip(" \t!")
+
+
+def _skip_address(cursor: _Cursor) -> bool:
+    char = cursor.peek()
+    if char in ("/", "\\"):
+        cursor.next()
+        _skip_to(cursor, char if char == "/" else cursor.next(), regex=True)
+        cursor.skip("IM")
+        return True
+    if char and (char.isdigit() or char in "$+~"):
+        cursor.next()
+        cursor.skip("0123456789~")
+        return True
+    return False
+
+
+def _command(cursor: _Cursor) -> Iterator[tuple[str, str]]:
+    command = cursor.next()
+    if command in _WITHOUT_ARGUMENT or command in ("{", "}"):
+        return
+    if command in ("r", "R", "w", "W"):
+        cursor.skip(" \t")
+        yield ("read" if command in "rR" else "write"), cursor.line()
+    elif command == "e":
+        cursor.line()
+        yield "run", ""
+    elif command == "s":
+        yield from _substitution(cursor)
+    elif command == "y":
+        delimiter = cursor.next()
+        _skip_to(cursor, delimiter, regex=False)
+        _skip_to(cursor, delimiter, regex=False)
+    elif command in ("a", "i", "c"):
+        _skip_text(cursor)
+    elif command in ("#", ":"):
+        cursor.line()
+    elif command in ("b", "t", "T", "v"):
+        _skip_label(cursor)
+    elif command in ("q", "Q", "l", "L"):
+        cursor.skip(" \t0123456789")
+    else:
+        raise _BadScriptError
+
+
+def _substitution(cursor: _Cursor) -> Iterator[tuple[str, str]]:
+    delimiter = cursor.next()
+    _skip_to(cursor, delimiter, regex=True)
+    _skip_to(cursor, delimiter, regex=False)
+    while cursor.peek() and cursor.peek() in "gpiImMew0123456789":
+        flag = cursor.next()
+        if flag == "e":
+            yield "run", ""
+        elif flag == "w":
+            cursor.skip(" \t")
+            yield "write", cursor.line()
+            return
+    cursor.skip(" \t\r")
+    if cursor.peek() not in ("", ";", "}", "\n", "#"):
+        raise _BadScriptError
+
+
+def _skip_to(cursor: _Cursor, delimiter: str, regex: bool) -> None:
+    """Past the next delimiter that is neither escaped nor, in a regular expression, in brackets."""
+    if delimiter in ("", "\n", "\\"):
+        raise _BadScriptError
+    while char := cursor.next():
+        if char == delimiter:
+            return
+        if char == "\\":
+            cursor.next()
+        elif char == "[" and regex and cursor.bracketed:
+            _skip_bracket(cursor)
+    raise _BadScriptError
+
+
+def _skip_bracket(cursor: _Cursor) -> None:
+    """Past `[...]`; where it is never closed, the `[` is an ordinary character."""
+    end = cursor.position
+    if cursor.text[end : end + 1] == "^":
+        end += 1
+    if cursor.text[end : end + 1] == "]":
+        end += 1
+    while end < len(cursor.text) and cursor.text[end] not in "]\n":
+        opening = cursor.text[end : end + 2]
+        if opening in ("[:", "[.", "[="):
+            closing = cursor.text.find(opening[1] + "]", end + 2)
+            end = end + 1 if closing < 0 else closing + 2
+        else:
+            end += 1
+    if cursor.text[end : end + 1] == "]":
+        cursor.position = end + 1
+
+
+def _skip_text(cursor: _Cursor) -> None:
+    """The text of `a`, `i`, `c`: to the end of a line that does not end in a backslash."""
+    cursor.skip(" \t")
+    if cursor.text.startswith("\\\n", cursor.position):
+        cursor.position += 2
+    line = cursor.line()
+    while (len(line) - len(line.rstrip("\\"))) % 2 and cursor.position < len(cursor.text):
+        line = cursor.line()
+
+
+def _skip_label(cursor: _Cursor) -> None:
+    while cursor.peek() not in ("", "\n", ";", "}"):
+        cursor.next()

@@ -1,0 +1,52 @@
+"""Shells, and the builtins that run text as commands."""
+
+from ci_agent.policy.programs.draft import Draft
+from ci_agent.policy.programs.options import Parsed
+from ci_agent.policy.words import Word, literal_word
+
+
+def read_shell(parsed: Parsed, draft: Draft) -> None:
+    """`sh -c SCRIPT ARGUMENT...`, `sh FILE ARGUMENT...`."""
+    words = [operand.word for operand in parsed.operands]
+    if parsed.has("-c"):
+        if words:
+            draft.script(words[0])
+        return
+    if not words or parsed.has("-s"):
+        if not parsed.has("--version", "--help"):
+            draft.doubt(f"the commands that {parsed.profile.name} reads from standard input are not known")
+        return
+    draft.use("read", words[0])
+
+
+def read_eval(parsed: Parsed, draft: Draft) -> None:
+    words = [operand.word for operand in parsed.operands]
+    if words:
+        draft.script(joined(words))
+
+
+def read_watch(parsed: Parsed, draft: Draft) -> None:
+    words = [operand.word for operand in parsed.operands]
+    if parsed.has("-x", "--exec"):
+        draft.run(words)
+    elif words:
+        draft.script(joined(words))
+
+
+def read_trap(parsed: Parsed, draft: Draft) -> None:
+    """`trap SCRIPT SIGNAL...`; `-` and a signal alone restore, an empty script ignores."""
+    if parsed.has("-p", "-l") or len(parsed.operands) < 2:
+        return
+    script = parsed.operands[0].word
+    if script.literal not in ("-", ""):
+        draft.script(script)
+
+
+def joined(words: list[Word]) -> Word:
+    """The text that a shell gets when the words are joined by blanks."""
+    texts = [word.literal for word in words]
+    known = [text for text in texts if text is not None]
+    span = (words[0].span[0], words[-1].span[1])
+    if len(known) < len(texts):
+        return Word("unknown", " ".join(word.text for word in words), span)
+    return literal_word(" ".join(known), span)

@@ -1,0 +1,34 @@
+"""Programs that copy or fetch, and write the operands of other shapes than plain files."""
+
+from ci_agent.policy.programs.draft import Draft
+from ci_agent.policy.programs.options import Parsed, tail
+
+_MODE_LETTERS = tuple(f"-{letter}" for letter in "rwxXstugoa")
+
+
+def read_dd(parsed: Parsed, draft: Draft) -> None:
+    """`if=FILE`, `of=FILE`, and settings that name no file."""
+    for operand in parsed.operands:
+        word = operand.word
+        text = word.prefix if word.kind == "unknown" else word.text
+        if "=" not in text:
+            draft.doubt(f"{word.text} may name a file to write")
+        elif text.startswith("if="):
+            draft.use("read", tail(word, 3))
+        elif text.startswith("of="):
+            draft.use("write", tail(word, 3))
+
+
+def read_mode(parsed: Parsed, draft: Draft) -> None:
+    """The first operand is the mode or the owner, unless an option gives it (`chmod -x FILE`, `--reference`)."""
+    given = parsed.has("--reference") or (parsed.profile.name == "chmod" and parsed.has(*_MODE_LETTERS))
+    recursive = parsed.has("-R", "--recursive")
+    for operand in parsed.operands[0 if given else 1 :]:
+        draft.use("write", operand.word, recursive)
+
+
+def read_install(parsed: Parsed, draft: Draft) -> None:
+    """With `-d` every operand is a folder to make."""
+    if parsed.has("-d", "--directory"):
+        for operand in parsed.operands:
+            draft.use("write", operand.word)

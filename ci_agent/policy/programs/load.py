@@ -1,0 +1,197 @@
+"""Profiles from the data files: sections are found by their headers and read one at a time, on first use."""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, get_args
+
+from ci_agent.policy.programs.profile import (
+    HAZARDS,
+    SYNTAXES,
+    Arity,
+    Launch,
+    Meaning,
+    Operands,
+    Option,
+    Profile,
+    Role,
+)
+
+FORMAT = 1
+"""Each data file begins with `format = 1`."""
+
+_DATA = Path(__file__).parent / "data"
+_PART = re.compile(r'"([^"\n]*)"|([^".\[\]\n]+)')
+_HEADER = re.compile(r'^\[((?:"[^"\n]*"|[^"\[\]\n])+)\]\n(?:also = "([^"\n]*)"\n)?', re.MULTILINE)
+_MEANINGS = frozenset(get_args(Meaning)) - {"unlisted"}
+_ROLES = frozenset(get_args(Role))
+_ARITIES: tuple[Arity, ...] = get_args(Arity)
+_KEYS = frozenset(
+    {
+        *_ARITIES,
+        *("also", "syntax", "operands", "flags", "why", "uses", "everywhere", "instead", "alone", "alone_recursive"),
+        *("recurses", "numeric", "plus", "bundled", "unlisted", "launches", "language"),
+    }
+)
+
+
+class ProfileError(ValueError):
+    """The data is wrong: a bug of this package."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Index:
+    sections: Mapping[str, str]
+    """Section name, `git stash list`, to its text."""
+    names: Mapping[str, Mapping[str, str]]
+    """Section name (or "" for programs) to the names directly under it, each with its section."""
+
+
+def find_profile(program: str) -> Profile | None:
+    """The profile of a program by its base name; None when there is none."""
+    section = _index().names[""].get(program)
+    return None if section is None or section == "shared" else load_profile(section)
+
+
+def program_names() -> tuple[str, ...]:
+    return tuple(sorted(name for name in _index().names[""] if name != "shared"))
+
+
+def section_names() -> tuple[str, ...]:
+    """Every section of the data, also those of subcommands."""
+    return tuple(_index().sections)
+
+
+@cache
+def load_profile(section: str) -> Profile:
+    """Raise ProfileError when the section is not as it should be."""
+    parent = _parent(section)
+    inherited = load_profile(parent) if parent and _section(parent).get("everywhere") else None
+    try:
+        profile = _profile(section, _section(section), inherited)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ProfileError(f"profile {section!r}: {error}") from error
+    return replace(profile, commands=_index().names.get(section, {}))
+
+
+@cache
+def _index() -> _Index:
+    sections: dict[str, str] = {}
+    names: dict[str, dict[str, str]] = {"": {}}
+    for path in sorted(_DATA.glob("*.toml")):
+        text = path.read_text(encoding="utf-8")
+        for parts, also, body in _split(text, path.name):
+            section = " ".join(parts)
+            if section in sections:
+                raise ProfileError(f"{path.name}: section {section!r} appears twice")
+            sections[section] = body
+            for name in (parts[-1], *also):
+                siblings = names.setdefault(" ".join(parts[:-1]), {})
+                if name in siblings:
+                    raise ProfileError(f"{path.name}: {name!r} has two profiles")
+                siblings[name] = section
+    return _Index(sections, names)
+
+
+def _split(text: str, file: str) -> Iterator[tuple[list[str], list[str], str]]:
+    headers = list(_HEADER.finditer(text))
+    if not text.startswith(f"format = {FORMAT}\n"):
+        raise ProfileError(f"{file}: must begin with `format = {FORMAT}`")
+    for header, following in zip(headers, [*headers[1:], None], strict=True):
+        parts = [quoted or plain for quoted, plain in _PART.findall(header[1])]
+        yield parts, (header[2] or "").split(), text[header.end() : following.start() if following else len(text)]
+
+
+def _parent(section: str) -> str:
+    return section.rpartition(" ")[0]
+
+
+@cache
+def _section(name: str) -> Mapping[str, Any]:
+    return tomllib.loads(_index().sections[name])
+
+
+def _profile(name: str, data: Mapping[str, Any], inherited: Profile | None) -> Profile:
+    unknown = data.keys() - _KEYS
+    if unknown:
+        raise ProfileError(f"unknown key {sorted(unknown)}")
+    options = _options(data)
+    for group in data.get("uses", "").split():
+        options = _merged(_options(_section(f"shared {group}")), options)
+    if inherited is not None:
+        options = {**inherited.options, **options}
+    starred = sorted((o for o in options.values() if o.name.endswith("*")), key=lambda o: -len(o.name))
+    return Profile(
+        name=name,
+        syntax=SYNTAXES[data.get("syntax", _inherited_syntax(name))],
+        options=options,
+        prefixes=tuple(starred),
+        operands=_operands(data.get("operands", "data...")),
+        instead=frozenset(data.get("instead", "").split()),
+        alone=data.get("alone"),
+        alone_recursive=data.get("alone_recursive"),
+        recurses=data.get("recurses", False),
+        numeric=data.get("numeric", False),
+        plus=data.get("plus", False),
+        bundled=data.get("bundled", False),
+        unlisted=_one_of(data.get("unlisted", "hazard"), ("hazard", "anything")),
+        launches=_one_of(data.get("launches"), (None, *get_args(Launch))),
+        language=data.get("language"),
+    )
+
+
+def _inherited_syntax(name: str) -> str:
+    """A subcommand reads its options as its program does, after the subcommand itself."""
+    parent = _parent(name)
+    if not parent:
+        return "gnu"
+    own: str = _section(parent).get("syntax", _inherited_syntax(parent))
+    return own.removesuffix("_first")
+
+
+def _one_of(value: Any, allowed: tuple[Any, ...]) -> Any:
+    if value not in allowed:
+        raise ProfileError(f"{value!r} is not one of {allowed}")
+    return value
+
+
+def _options(data: Mapping[str, Any]) -> dict[str, Option]:
+    reasons = data.get("why", {})
+    options: dict[str, Option] = {}
+    for arity, meaning, names in _declared(data):
+        for name in names.split():
+            if name in options or name[0] not in "-+":
+                raise ProfileError(f"option {name!r} is listed twice, or is no option")
+            options[name] = Option(name, arity, meaning, reasons.get(name, HAZARDS.get(meaning)))
+    if reasons.keys() - options.keys():
+        raise ProfileError(f"a reason for {sorted(reasons.keys() - options.keys())}, which is not listed")
+    return options
+
+
+def _declared(data: Mapping[str, Any]) -> Iterator[tuple[Arity, Meaning, str]]:
+    yield "bare", "data", data.get("flags", "")
+    for arity in _ARITIES:
+        for meaning, names in data.get(arity, {}).items():
+            if meaning not in _MEANINGS:
+                raise ProfileError(f"{meaning!r} is no meaning of an option")
+            yield arity, meaning, names
+
+
+def _merged(shared: dict[str, Option], own: dict[str, Option]) -> dict[str, Option]:
+    return {**shared, **own}
+
+
+def _operands(text: str) -> Operands:
+    words = text.split()
+    repeats = [i for i, word in enumerate(words) if word.endswith("...")]
+    names = [word.removesuffix("...") for word in words]
+    if len(repeats) > 1 or not _ROLES.issuperset(names):
+        raise ProfileError(f"operands {text!r} are not understood")
+    roles: list[Role] = [role for role in names if role in _ROLES]  # type: ignore[misc]  # a set does not narrow
+    if not repeats:
+        return Operands(leading=tuple(roles))
+    middle = repeats[0]
+    return Operands(tuple(roles[:middle]), roles[middle], tuple(roles[middle + 1 :]))

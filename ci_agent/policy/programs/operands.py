@@ -1,0 +1,89 @@
+"""Gives each operand its role, and adds what the role means."""
+
+from collections.abc import Iterator, Mapping
+
+from ci_agent.policy.effects import FileEffect, UrlUse
+from ci_agent.policy.programs.draft import Draft, reaches_no_file, use_anything
+from ci_agent.policy.programs.options import Operand, Parsed
+from ci_agent.policy.programs.profile import HAZARDS, Role
+from ci_agent.policy.words import literal_word
+
+_FILE_EFFECTS: Mapping[Role, tuple[FileEffect, ...]] = {
+    "list": ("list",),
+    "read": ("read",),
+    "program": ("read",),
+    "load": ("read",),
+    "write": ("write",),
+    "out": ("write",),
+    "delete": ("delete",),
+    "move": ("read", "delete"),
+    "rewrite": ("read", "write"),
+}
+
+_HAZARDS: Mapping[Role, str] = {
+    "out": HAZARDS["write"],
+    "load": "runs the commands in the file",
+    "config": HAZARDS["config"],
+    "code": HAZARDS["code"],
+}
+
+
+def apply_operands(parsed: Parsed, draft: Draft) -> None:
+    meanings = {found.option.meaning for found in parsed.options}
+    recursive = parsed.profile.recurses or "recursive" in meanings
+    assigned = list(_assign(parsed, recursive, bool("target" in meanings)))
+    sources = [operand.word for role, operand in assigned if role in ("read", "move")]
+    for found in parsed.options:
+        if found.option.meaning == "target" and found.value is not None:
+            draft.use("write", found.value, recursive, sources)
+    for role, operand in assigned:
+        if role == "command":
+            draft.run([following.word for following in parsed.operands if following.index >= operand.index])
+            return
+        changed: Role = "rewrite" if role == "read" and "in_place" in meanings else role
+        for effect in _FILE_EFFECTS.get(changed, ()):
+            draft.use(effect, operand.word, recursive, sources if changed == "write" else ())
+        _apply_role(changed, operand, parsed, draft)
+
+
+def _assign(parsed: Parsed, recursive: bool, has_target: bool) -> Iterator[tuple[Role, Operand]]:
+    profile, operands = parsed.profile, list(parsed.operands)
+    leading, trailing = profile.operands.leading, profile.operands.trailing
+    if leading and parsed.has(*profile.instead):
+        leading = leading[1:]
+    if has_target:
+        trailing = ()
+    alone = profile.alone or (profile.alone_recursive if recursive else None)
+    if alone is not None and len(operands) <= len(leading):
+        operands.append(Operand(literal_word(alone), -1))
+    ends = max(len(operands) - len(trailing), len(leading) + 1)
+    for position, operand in enumerate(operands):
+        if position < len(leading):
+            yield leading[position], operand
+        elif position < ends:
+            yield profile.operands.repeated or "anything", operand
+        else:
+            yield trailing[position - ends], operand
+
+
+def _apply_role(role: Role, operand: Operand, parsed: Parsed, draft: Draft) -> None:
+    """What a role means beyond the file that it names."""
+    if role in _HAZARDS and not reaches_no_file(operand.word):
+        draft.hazard(operand.index, _HAZARDS[role])
+    if role in ("anything", "config", "code"):
+        use_anything(draft, operand.word)
+    elif role == "script":
+        draft.script(operand.word)
+    elif role == "url":
+        draft.urls.append(UrlUse(operand.word))
+    elif role == "revision":
+        _use_revision(draft, operand, parsed.dash_dash)
+
+
+def _use_revision(draft: Draft, operand: Operand, dash_dash: int | None) -> None:
+    """`REV:PATH` reads the path; without a `--` behind it, git takes a word for a path too."""
+    word = operand.word
+    if dash_dash is None or operand.index > dash_dash:
+        draft.use("read", word)
+    if word.literal and ":" in word.text[1:]:
+        draft.use("read", literal_word(word.text.partition(":")[2] or ".", word.span))

@@ -1,0 +1,245 @@
+"""Tells options, their values and operands apart, as the program itself would."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from ci_agent.policy.programs.profile import HAZARDS, Option, Profile
+from ci_agent.policy.words import Word
+
+_GLOB_SPECIALS = frozenset("*?[\\")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An option where it stands. `value` is None when it has none."""
+
+    option: Option
+    spelled: str
+    """As it is written, without its value: `--outp`, `-o`."""
+    index: int
+    value: Word | None = None
+    value_index: int | None = None
+    """Where the value stands when it is a word of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    word: Word
+    index: int
+
+
+@dataclass(slots=True)
+class Parsed:
+    """The words of one program, or of one subcommand, sorted."""
+
+    profile: Profile
+    options: list[Found] = field(default_factory=list)
+    operands: list[Operand] = field(default_factory=list)
+    dash_dash: int | None = None
+    """The index of the `--` that ends the options."""
+    may_be_options: list[int] = field(default_factory=list)
+    problem: str | None = None
+
+    def has(self, *names: str) -> bool:
+        """Whether one of these options, as the profile spells them, is there."""
+        return any(found.option.name in names for found in self.options)
+
+    def values(self, *names: str) -> Iterator[tuple[int, Word]]:
+        """The values of these options, each with the index of the option."""
+        for found in self.options:
+            if found.option.name in names and found.value is not None:
+                yield found.index, found.value
+
+
+def parse(profile: Profile, words: Sequence[Word], start: int) -> Parsed:
+    """Sort the words from `start` on. A subcommand, and all that follows it, ends up among the operands."""
+    parsed = Parsed(profile)
+    first_only = not profile.syntax.permutes or bool(profile.commands)
+    position = start
+    if profile.bundled:
+        position = _read_bundle(parsed, words, position)
+    while position < len(words):
+        word = words[position]
+        if profile.syntax.options and word.literal == "--":
+            parsed.dash_dash = position
+            position += 1
+            break
+        if _is_option(parsed, word, position):
+            position = _read_option(parsed, words, position)
+            continue
+        parsed.operands.append(Operand(word, position))
+        position += 1
+        if first_only:
+            break
+    parsed.operands += [Operand(words[i], i) for i in range(position, len(words))]
+    _refuse_splitting(parsed)
+    return parsed
+
+
+def _refuse_splitting(parsed: Parsed) -> None:
+    """A word that may become any number of words moves all that follow."""
+    for operand in parsed.operands:
+        if operand.word.splits and not operand.word.beneath and _matters(parsed.profile):
+            parsed.problem = parsed.problem or f"nobody knows how many words {operand.word.text} becomes"
+
+
+def _matters(profile: Profile) -> bool:
+    operands = profile.operands
+    roles = {*operands.leading, operands.repeated, *operands.trailing}
+    return profile.harmful or not roles <= {"data", "pattern", None}
+
+
+def _is_option(parsed: Parsed, word: Word, index: int) -> bool:
+    profile = parsed.profile
+    if not profile.syntax.options:
+        return False
+    if word.kind == "choice":
+        if any(_begins(profile, choice) is not False for choice in word.choices):
+            _doubt(parsed, word)
+        return False
+    begins = _begins(profile, word)
+    if begins is None:
+        if word.kind == "glob" or word.beneath:
+            parsed.may_be_options += [index] if profile.harmful else []
+        else:
+            _doubt(parsed, word)
+    return begins is True
+
+
+def _begins(profile: Profile, word: Word) -> bool | None:
+    """Whether the word begins like an option; None when that cannot be known."""
+    text = word.prefix if word.kind == "unknown" else word.text
+    if word.kind == "unknown" and (not text or (word.splits and not word.beneath)):
+        return None
+    if word.kind == "glob" and text[:1] in ("*", "?", "["):
+        return None
+    if profile.plus and text.startswith("+"):
+        return True
+    return text.startswith("-") and (text != "-" or word.kind == "unknown")
+
+
+def _doubt(parsed: Parsed, word: Word) -> None:
+    if parsed.profile.harmful:
+        parsed.problem = parsed.problem or f"{word.text} may be an option of {parsed.profile.name}"
+
+
+def _read_option(parsed: Parsed, words: Sequence[Word], index: int) -> int:
+    """Read the option at `index`; return the index after it and its value."""
+    word = words[index]
+    text = word.prefix if word.kind == "unknown" else word.text
+    name, equals, _ = text.partition("=")
+    profile = parsed.profile
+    exact = not _blurred(word, name, equals)
+    if not text.startswith("--") and profile.syntax.clusters and not _is_whole(profile, name):
+        return _read_cluster(parsed, words, index, text)
+    if not exact:
+        parsed.problem = parsed.problem or f"{word.text} may be any option of {profile.name}"
+        return index + 1
+    option, attached = _lookup(profile, name)
+    if attached is not None:
+        value: Word | None = tail(word, attached)
+    else:
+        value = tail(word, len(name) + 1) if equals else None
+    return _add(parsed, words, Found(option, name, index, value))
+
+
+def _is_whole(profile: Profile, name: str) -> bool:
+    """Programs with clusters may have long options behind one dash too (`gcc -std`, `curl` has none)."""
+    return (len(name) > 2 or name.startswith("+")) and (name in profile.options or _starred(profile, name) is not None)
+
+
+def _blurred(word: Word, name: str, equals: str) -> bool:
+    """The name of the option is not certain."""
+    if word.kind == "unknown":
+        return not equals
+    return word.kind == "glob" and not _GLOB_SPECIALS.isdisjoint(name)
+
+
+def _lookup(profile: Profile, name: str) -> tuple[Option, int | None]:
+    """The option that a long name means, and how long its name is when its value is attached without `=`."""
+    if not profile.syntax.clusters:
+        name = "-" + name.lstrip("-")
+    exact = profile.options.get(name)
+    if exact is not None:
+        return exact, None
+    starred = _starred(profile, name)
+    if starred is not None:
+        return starred, len(starred.name) - 1
+    cut_short = [o for full, o in profile.options.items() if full.startswith(name)] if _may_cut(profile, name) else []
+    if cut_short:
+        return max(cut_short, key=lambda option: (option.why is not None, option.arity == "takes")), None
+    if profile.syntax.negations and name.startswith("--no-") and "--" + name[5:] in profile.options:
+        return Option(name, "bare", "data"), None
+    return _unlisted(profile, name), None
+
+
+def _may_cut(profile: Profile, name: str) -> bool:
+    return profile.syntax.abbreviations and name.startswith("--")
+
+
+def _starred(profile: Profile, name: str) -> Option | None:
+    return next((option for option in profile.prefixes if name.startswith(option.name[:-1])), None)
+
+
+def _unlisted(profile: Profile, name: str) -> Option:
+    if name in ("--help", "--version"):
+        return Option(name, "bare", "data")
+    if profile.unlisted == "anything":
+        return Option(name, "may_take", "anything")
+    return Option(name, "may_take", "unlisted", HAZARDS["unlisted"])
+
+
+def _add(parsed: Parsed, words: Sequence[Word], found: Found) -> int:
+    """Note the option, with the next word when it needs a value and has none attached; return the index behind."""
+    following = found.index + 1
+    if found.option.arity != "takes" or found.value is not None or following == len(words):
+        parsed.options.append(found)
+        return following
+    value = words[following]
+    if value.splits and _matters(parsed.profile):
+        parsed.problem = parsed.problem or f"nobody knows how many words {value.text} becomes"
+    if value.kind == "glob" and parsed.profile.harmful:
+        parsed.may_be_options.append(following)
+    parsed.options.append(replace(found, value=value, value_index=following))
+    return following + 1
+
+
+def _read_cluster(parsed: Parsed, words: Sequence[Word], index: int, text: str) -> int:
+    word, profile = words[index], parsed.profile
+    position = 1
+    while position < len(text):
+        name = text[0] + text[position]
+        position += 1
+        if profile.numeric and text[position - 1].isdigit():
+            parsed.options.append(Found(Option(name, "bare", "data"), name, index))
+            continue
+        option = profile.options.get(name) or _unlisted(profile, name)
+        if option.arity == "takes" or (option.arity == "may_take" and option.name in profile.options):
+            rest = tail(word, position) if position < len(text) or word.kind == "unknown" else None
+            return _add(parsed, words, Found(option, name, index, rest))
+        parsed.options.append(Found(option, name, index))
+    if word.kind == "unknown":
+        _doubt(parsed, word)
+    return index + 1
+
+
+def _read_bundle(parsed: Parsed, words: Sequence[Word], index: int) -> int:
+    """`tar xfC ARCHIVE FOLDER`: letters without a dash, whose values follow in their order."""
+    if index == len(words) or words[index].literal is None or words[index].text.startswith("-"):
+        return index
+    following = index + 1
+    for letter in words[index].text:
+        option = parsed.profile.options.get("-" + letter) or _unlisted(parsed.profile, "-" + letter)
+        value = None
+        if option.arity == "takes" and following < len(words):
+            value = words[following]
+            following += 1
+        parsed.options.append(Found(option, option.name, index, value))
+    return following
+
+
+def tail(word: Word, offset: int) -> Word:
+    """What is left of a word without its first characters, which are certain."""
+    if word.kind == "unknown":
+        return replace(word, prefix=word.prefix[offset:])
+    return replace(word, text=word.text[offset:])

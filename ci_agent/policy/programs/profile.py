@@ -1,0 +1,152 @@
+"""The vocabulary of program profiles: what an option or an operand means to the program that gets it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+Arity: TypeAlias = Literal["bare", "takes", "may_take"]
+"""`bare`: no value. `takes`: the next word, or what is attached. `may_take`: only what is attached."""
+
+Meaning: TypeAlias = Literal[
+    "data",  # nothing outside the program: a switch, a count, a format, a search pattern
+    "anything",  # not known; a file when it looks like a way out of the workspace
+    "list",  # a file whose name and attributes are looked at
+    "read",
+    "write",
+    "delete",
+    "target",  # a file or folder that the program writes by nature; it takes the place of the last operand
+    "at",  # `@FILE` is read, other text is data
+    "run",  # another program
+    "code",  # text that is run
+    "load",  # a file with code or configuration
+    "config",  # a setting that changes what runs or where it goes
+    "reach",  # another host than the one that is spelled
+    "script",  # shell text
+    "url",
+    "folder",  # where the program works
+    "look",  # a pattern need not name it
+    "look_folder",
+    "recursive",  # all beneath the operands is meant
+    "in_place",  # the operands that are read are written too
+    "unlisted",  # the profile does not have it
+]
+
+HAZARDS: Mapping[Meaning, str] = {
+    "write": "writes a file",
+    "delete": "deletes files",
+    "run": "runs another program",
+    "code": "runs the code that it is given",
+    "load": "loads code or configuration",
+    "config": "changes what runs or where it goes",
+    "reach": "reaches another host",
+    "in_place": "changes its files in place",
+    "unlisted": "is not known to the profile of this program",
+}
+"""Meanings that a wildcard never covers, each with what it does."""
+
+Role: TypeAlias = Literal[
+    "data",
+    "anything",
+    "list",
+    "read",
+    "write",
+    "delete",
+    "move",  # read, then deleted
+    "rewrite",  # read and written
+    "out",  # written, by a program that is not by nature a writer
+    "load",  # a file that is run inside the shell
+    "config",  # a setting: a hazard
+    "code",
+    "program",  # a script that the program runs by nature: read, and what follows is its own affair
+    "script",  # shell text
+    "pattern",  # data, unless an option stands in its place
+    "url",
+    "command",  # with all that follows: a command that is started
+    "revision",  # of git: `REV`, `REV:PATH`, or a path when no `--` follows
+]
+
+Launch: TypeAlias = Literal["transparent", "launcher"]
+
+
+@dataclass(frozen=True, slots=True)
+class Syntax:
+    """How a program tells options from operands."""
+
+    options: bool = True
+    permutes: bool = True
+    """Options may follow operands."""
+    clusters: bool = True
+    """`-ab` is `-a -b`; otherwise `-ab` is one option, and `--ab` the same one."""
+    abbreviations: bool = True
+    """A long option may be cut short."""
+    negations: bool = False
+    """`--no-x` undoes the listed `--x`."""
+
+
+SYNTAXES: Mapping[str, Syntax] = {
+    "gnu": Syntax(),
+    "gnu_first": Syntax(permutes=False),
+    "posix": Syntax(permutes=False, abbreviations=False),
+    "modern": Syntax(abbreviations=False),
+    "modern_first": Syntax(permutes=False, abbreviations=False),
+    "git": Syntax(negations=True),
+    "words": Syntax(clusters=False, abbreviations=False),
+    "words_first": Syntax(clusters=False, abbreviations=False, permutes=False),
+    "none": Syntax(options=False),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    name: str
+    """With its dashes. A `*` at the end stands for anything (`-W*`)."""
+    arity: Arity
+    meaning: Meaning
+    why: str | None = None
+    """What it does when that makes it a hazard; None: it is harmless."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operands:
+    """What the operands are: some at the start, any number in the middle, some at the end."""
+
+    leading: tuple[Role, ...] = ()
+    repeated: Role | None = None
+    trailing: tuple[Role, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    name: str
+    """With the subcommand: `git stash list`."""
+    syntax: Syntax = Syntax()
+    options: Mapping[str, Option] = field(default_factory=dict)
+    prefixes: tuple[Option, ...] = ()
+    """The options whose names end in `*`, the longest first."""
+    operands: Operands = Operands(repeated="data")
+    instead: frozenset[str] = frozenset()
+    """Options that stand in place of the first operand (`grep -e`)."""
+    alone: str | None = None
+    """The operand that is meant when there is none."""
+    alone_recursive: str | None = None
+    """The same, when an option says that all beneath is meant."""
+    recurses: bool = False
+    numeric: bool = False
+    """`-5` is a harmless option."""
+    plus: bool = False
+    """Words that begin with `+` are options."""
+    bundled: bool = False
+    """The first word is a cluster without a dash, its values follow in order (`tar xf a.tar`)."""
+    unlisted: Literal["hazard", "anything"] = "hazard"
+    launches: Launch | None = None
+    language: str | None = None
+    """The reader in `languages/` for what options and operands alone do not say."""
+    commands: Mapping[str, str] = field(default_factory=dict)
+    """Subcommands: as written, to the section of the data that describes them."""
+
+    @property
+    def harmful(self) -> bool:
+        """Whether a word that turns out to be an option could matter."""
+        return bool(self.commands or self.language or self.plus) or any(
+            option.meaning not in ("data", "anything", "look") for option in self.options.values()
+        )
