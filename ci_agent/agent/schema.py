@@ -1,0 +1,144 @@
+"""JSON Schema 2020-12 over arguments that a stranger chose: nothing is fetched, and no text keeps a pattern busy."""
+
+import functools
+import json
+from collections.abc import Hashable, Iterator
+from typing import Any
+
+import re2
+from jsonschema import Draft202012Validator, FormatChecker
+from jsonschema.exceptions import ValidationError
+from jsonschema.protocols import Validator
+from jsonschema.validators import extend
+from referencing import Registry
+
+from ci_agent.json_types import Json, JsonObject
+
+SCHEMAS_KEPT = 1024
+
+
+def validator_for(schema: JsonObject) -> Validator:
+    """The validator of a tool's schema, built once for each schema. Raises what a schema that is no schema provokes:
+    jsonschema's SchemaError, or TypeError and ValueError where it is not even JSON."""
+    return _build_validator(json.dumps(schema))
+
+
+@functools.lru_cache(SCHEMAS_KEPT)
+def _build_validator(schema_json: str) -> Validator:
+    schema = json.loads(schema_json)
+    # Without the usual format checker, which would hold patterns against Python's syntax.
+    Draft202012Validator.check_schema(schema, format_checker=FormatChecker(()))
+    if isinstance(schema, dict):
+        # With it, a reference to the root would leave our keywords for those of the draft that it names.
+        schema.pop("$schema", None)
+    validator: Validator = _BoundedValidator(schema, registry=Registry())
+    return validator
+
+
+def _pattern(validator: Any, pattern: str, instance: Json, _schema: JsonObject) -> Iterator[ValidationError]:
+    if validator.is_type(instance, "string") and _matches(pattern, instance) is False:
+        yield ValidationError("does not match")
+
+
+def _properties(
+    validator: Any, properties: JsonObject, instance: Json, _schema: JsonObject
+) -> Iterator[ValidationError]:
+    """As the standard keyword, with the error for a field that is forbidden (`"field": false`) at its place."""
+    if not validator.is_type(instance, "object"):
+        return
+    for field, subschema in properties.items():
+        if field in instance and subschema is False:
+            yield ValidationError("is forbidden", path=[field], instance=instance[field])
+        elif field in instance:
+            yield from validator.descend(instance[field], subschema, path=field, schema_path=field)
+
+
+def _pattern_properties(
+    validator: Any, patterns: JsonObject, instance: Json, _schema: JsonObject
+) -> Iterator[ValidationError]:
+    if not validator.is_type(instance, "object"):
+        return
+    for pattern, subschema in patterns.items():
+        for field, value in instance.items():
+            if _matches(pattern, field):
+                yield from validator.descend(value, subschema, path=field, schema_path=pattern)
+
+
+def _additional_properties(
+    validator: Any, allowed: Json, instance: Json, schema: JsonObject
+) -> Iterator[ValidationError]:
+    """As the standard keyword, with one error at the place of each unknown field."""
+    if not validator.is_type(instance, "object"):
+        return
+    patterns = schema.get("patternProperties", {})
+    for field, value in instance.items():
+        if field in schema.get("properties", {}) or any(_matches(pattern, field) is not False for pattern in patterns):
+            continue
+        if allowed is False:
+            yield ValidationError("is unknown", path=[field], instance=value)
+        else:
+            yield from validator.descend(value, allowed, path=field)
+
+
+def _required(validator: Any, names: list[str], instance: Json, _schema: JsonObject) -> Iterator[ValidationError]:
+    """As the standard keyword, with the error at the place of the missing field."""
+    if validator.is_type(instance, "object"):
+        for name in names:
+            if name not in instance:
+                yield ValidationError("is missing", path=[name])
+
+
+def _unique_items(validator: Any, wanted: bool, instance: Json, _schema: JsonObject) -> Iterator[ValidationError]:
+    if wanted and validator.is_type(instance, "array") and len({_identity(item) for item in instance}) < len(instance):
+        yield ValidationError("has items that are equal")
+
+
+def _matches(pattern: str, text: str) -> bool | None:
+    """Whether the pattern is found in the text; None when that cannot be told in linear time.
+
+    RE2 knows neither look-around nor back-references. Python's `re` does, but a text can be chosen that keeps it busy
+    for ever, and then nothing ends the run. Such a pattern is left to the tool.
+    """
+    expression = _compile(pattern)
+    if expression is None:
+        return None
+    try:
+        return expression.search(text) is not None
+    except UnicodeEncodeError:  # a lone surrogate, which no pattern means
+        return False
+
+
+@functools.lru_cache(SCHEMAS_KEPT)
+def _compile(pattern: str) -> Any:
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(pattern, options)
+    except re2.error:
+        return None
+
+
+def _identity(value: Json) -> Hashable:
+    """Equal for values that JSON Schema holds to be equal: 1 and 1.0 are, 1 and true are not."""
+    match value:
+        case dict():
+            return "object", frozenset((name, _identity(item)) for name, item in value.items())
+        case list():
+            return "array", tuple(_identity(item) for item in value)
+        case bool():
+            return "boolean", value
+        case _:
+            return value  # type: ignore[no-any-return]  # what is left is None, a number or a string
+
+
+_BoundedValidator = extend(  # type: ignore[no-untyped-call]  # its stubs leave it without types
+    Draft202012Validator,
+    {
+        "pattern": _pattern,
+        "properties": _properties,
+        "patternProperties": _pattern_properties,
+        "additionalProperties": _additional_properties,
+        "required": _required,
+        "uniqueItems": _unique_items,
+    },
+)
