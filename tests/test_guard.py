@@ -1,0 +1,63 @@
+"""The guard before each call: the first denial counts, and what it does to the run."""
+
+from ci_agent.guard import Guard, only_offered
+from ci_agent.hooks import BeforeToolCall, Decision, ProposedToolCall
+from ci_agent.messages import ToolCall
+from ci_agent.tool import Tool, ToolResult
+
+ALLOW = Decision(effect="allow", code="rule", reason="allowed")
+
+
+def proposed(name: str) -> ProposedToolCall:
+    return ProposedToolCall(ToolCall("c", name, "{}"), Tool(name, "", {}, lambda *_: ToolResult(())), {})
+
+
+def says(decision: Decision | None, asked: list[str], name: str = "") -> BeforeToolCall:
+    def hook(_call: ProposedToolCall, /) -> Decision | None:
+        asked.append(name)
+        return decision
+
+    return hook
+
+
+def deny(on_denied: str = "record") -> Decision:
+    return Decision(effect="deny", code="rule", reason="no", on_denied=on_denied)  # type: ignore[arg-type]  # closed set
+
+
+def test_the_first_denial_counts_and_later_hooks_are_not_asked() -> None:
+    asked: list[str] = []
+    guard = Guard([says(None, asked, "a"), says(deny(), asked, "b"), says(ALLOW, asked, "c")], lambda _: None)
+    assert (guard(proposed("ls")), asked) == (deny(), ["a", "b"])
+    assert (guard.denial_fails, guard.stopped_by) == (False, None)
+
+
+def test_without_a_denial_the_last_hooks_word_is_kept() -> None:
+    assert Guard([says(None, []), says(ALLOW, [])], lambda _: None)(proposed("ls")) == ALLOW
+
+
+def test_a_denial_that_fails_the_run_lets_it_go_on() -> None:
+    stops: list[str] = []
+    guard = Guard([says(deny("fail"), [])], stops.append)
+    guard(proposed("ls"))
+    assert (guard.denial_fails, guard.stopped_by, stops) == (True, None, [])
+
+
+def test_a_tripwire_stops_the_run_once() -> None:
+    stops: list[str] = []
+    guard = Guard([says(deny("stop"), [])], stops.append)
+    guard(proposed("ls")), guard(proposed("ls"))
+    assert (guard.denial_fails, guard.stopped_by, stops) == (
+        True,
+        "the run was stopped: no",
+        ["the run was stopped: no"],
+    )
+
+
+def test_a_tool_that_was_not_offered_is_denied_by_name() -> None:
+    hook = only_offered({"read", "ls"})
+    assert hook(proposed("ls")) is None
+    assert hook(proposed("bash")) == Decision(
+        effect="deny",
+        code="not_offered",
+        reason="Blocked by policy: the tool bash is not offered in this run. Offered: ls, read.",
+    )
