@@ -1,4 +1,4 @@
-"""What stands before each call of a run: limits, the offer, the policy; and what a denial does to the run."""
+"""What stands before each call of a run: limits and policy; and what a denial does to the run."""
 
 from collections.abc import Callable, Collection
 
@@ -39,16 +39,3 @@ class Guard:
         if decision.on_denied == "stop" and self.stopped_by is None:
             self.stopped_by = f"the run was stopped: {decision.reason}"
             self._stop(self.stopped_by)
-
-
-def only_offered(offered: Collection[str]) -> BeforeToolCall:
-    """A hook that denies tools which exist and were not offered to the model."""
-
-    def before_tool_call(call: ProposedToolCall, /) -> Decision | None:
-        if call.tool.name in offered:
-            return None
-        names = ", ".join(sorted(offered)) or "none"
-        reason = f"Blocked by policy: the tool {call.tool.name} is not offered in this run. Offered: {names}."
-        return Decision(effect="deny", code="not_offered", reason=reason)
-
-    return before_tool_call
