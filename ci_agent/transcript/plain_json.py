@@ -19,6 +19,9 @@ MAX_VALUES = 100_000
 MAX_INTEGER_BITS = 2_000
 """About 600 digits, as far as any Python promises to print an integer."""
 
+_MIN_TELLING_DIGITS = 8
+"""An integer from here on may be something that `edit` must see."""
+
 REPLACEMENT = "\ufffd"
 
 _SURROGATE = re.compile("[\ud800-\udbff][\udc00-\udfff]|[\ud800-\udfff]")
@@ -42,7 +45,10 @@ def plain(
     max_depth: int = MAX_DEPTH,
     max_values: int = MAX_VALUES,
 ) -> Plain:
-    """The value as None, bool, int, float, str, list and dict alone; `edit` is applied to every text, keys included.
+    """The value as None, bool, int, float, str, list and dict alone.
+
+    `edit` is applied to every text, keys included, and to the digits of long integers; one that it changes becomes
+    a text.
 
     Lone surrogates and bytes that are not UTF-8 become U+FFFD, NaN and the infinities the texts "NaN", "Infinity"
     and "-Infinity". Keys that become equal get a number, so that no object has the same key twice.
@@ -96,7 +102,7 @@ class _Conversion:
             case str():
                 return self._text(value)
             case int():
-                return value if value.bit_length() <= MAX_INTEGER_BITS else self._left_out("an integer too long")
+                return self._integer(value)
             case float():
                 return value if math.isfinite(value) else _name_of_no_number(value)
             case bytes() | bytearray():
@@ -108,6 +114,13 @@ class _Conversion:
             case PurePath() | date():
                 return self._text(str(value))
         return self._left_out(f"a Python {type(value).__name__}")
+
+    def _integer(self, value: int) -> int | str:
+        if value.bit_length() > MAX_INTEGER_BITS:
+            return self._left_out("an integer too long")
+        digits = str(value)
+        edited = self._edit(digits) if len(digits) >= _MIN_TELLING_DIGITS else digits
+        return value if edited == digits else edited
 
     def _text(self, text: str) -> str:
         text, lone = well_formed(text)

@@ -1,0 +1,171 @@
+"""The one choke point that keeps secrets out of whatever is written or printed: journal, document, log, reports."""
+
+import re
+import threading
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate
+
+from ci_agent.json_types import Json
+from ci_agent.transcript.plain_json import plain
+from ci_agent.transcript.secret_forms import SecretForm, forms_of, squeeze
+from ci_agent.transcript.token_shapes import Span, find_tokens
+
+PLACEHOLDER = "[redacted]"
+
+_GRAM = 4
+_STRIDE = 5
+"""A match has at least _GRAM + _STRIDE - 1 = 8 characters, so it holds a whole gram that begins at a multiple of
+_STRIDE: looking these up finds every match, at a fifth of the work."""
+
+_MIN_VARIETY = 4
+"""A piece of fewer different characters (a ruler of dashes, padding of zeros) gives nothing away."""
+
+_WORD = re.compile(r"\S+")
+
+Grams = dict[str, list[tuple[SecretForm, int]]]
+
+
+class Redactor:
+    """Replaces known secrets, in every form that `forms_of` lists, and whatever has the shape of a well-known token.
+
+    White space does not matter: a secret that was split over lines is found. May be used from several threads.
+    """
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        self.count = 0
+        """How many places `text` and `value` have replaced so far."""
+        self.forms = tuple(form for secret in sorted(set(secrets)) for form in forms_of(secret))
+        self._grams = _grams_of(self.forms)
+        self._lock = threading.Lock()
+
+    def text(self, text: str) -> str:
+        """The text with a placeholder for each secret in it."""
+        redacted, count = self.replace(text)
+        if count:
+            with self._lock:
+                self.count += count
+        return redacted
+
+    def value(self, value: Json) -> Json:
+        """A JSON value with every text in it redacted, keys included."""
+        return plain(value, self.text).value
+
+    def replace(self, text: str) -> tuple[str, int]:
+        """The redacted text, and how many places were replaced; adds nothing to `count`."""
+        spans = self.find(text)
+        if not spans:
+            return text, 0
+        starts = [0, *(end for _, end in spans)]
+        ends = [*(start for start, _ in spans), len(text)]
+        return PLACEHOLDER.join(text[start:end] for start, end in zip(starts, ends, strict=True)), len(spans)
+
+    def find(self, text: str) -> list[Span]:
+        """Where the text holds secrets, in order; spans that touch are one."""
+        return _merged([*self._find_forms(text), *find_tokens(text)])
+
+    def _find_forms(self, text: str) -> list[Span]:
+        squeezed = squeeze(text)
+        spans = _matches(squeezed, self._grams)
+        return spans if len(squeezed) == len(text) or not spans else _unsqueezed(spans, text)
+
+
+def _grams_of(forms: Sequence[SecretForm]) -> Grams:
+    """Where each gram stands in the forms. For a run of one character there would be many places, none of them
+    telling; it is only known to occur, and looked at by its ends."""
+    grams: Grams = {}
+    for form in forms:
+        for start in range(len(form.text) - _GRAM + 1):
+            gram = form.text[start : start + _GRAM]
+            places = grams.setdefault(gram, [])
+            if not _is_run(gram):
+                places.append((form, start))
+    return grams
+
+
+def _matches(text: str, grams: Grams) -> list[Span]:
+    if not grams:
+        return []
+    sampled = [at for at in range(0, len(text), _STRIDE) if text[at : at + _GRAM] in grams]
+    spans: list[Span] = []
+    covered = 0
+    for at in _ends_of_runs(text, sampled):
+        if at + _GRAM > covered:
+            found = _longest_match(text, at, grams.get(text[at : at + _GRAM], ()))
+            if found is not None:
+                spans.append(found)
+                covered = found[1]
+    return spans
+
+
+def _ends_of_runs(text: str, places: Iterable[int]) -> Iterator[int]:
+    """The places, but for one inside a run the two at its ends, which hold one character more than the run."""
+    run_end = 0
+    for at in places:
+        if not _is_run(text[at : at + _GRAM]):
+            yield at
+        elif at >= run_end:
+            start, run_end = at, at + _GRAM
+            while start and text[start - 1] == text[at]:
+                start -= 1
+            while run_end < len(text) and text[run_end] == text[at]:
+                run_end += 1
+            yield from (max(start - 1, 0), run_end - _GRAM + 1)
+
+
+def _is_run(gram: str) -> bool:
+    return gram == gram[0] * _GRAM
+
+
+def _longest_match(text: str, at: int, candidates: Iterable[tuple[SecretForm, int]]) -> Span | None:
+    spans = [
+        (start, end)
+        for form, place in candidates
+        for start, end in [_extended(text, at, form.text, place)]
+        if end - start >= form.shortest and _gives_away(text[start:end], form)
+    ]
+    return max(spans, key=lambda span: span[1] - span[0], default=None)
+
+
+def _extended(text: str, at: int, form: str, place: int) -> Span:
+    """The span of text around `at` that equals the form around `place`."""
+    after = common_size(len(form) - place, lambda size: text[at : at + size] == form[place : place + size])
+    before = common_size(min(at, place), lambda size: text[at - size : at] == form[place - size : place])
+    return at - before, at + after
+
+
+def _gives_away(piece: str, form: SecretForm) -> bool:
+    return len(piece) == len(form.text) or len(set(piece)) >= _MIN_VARIETY
+
+
+def common_size(most: int, equal: Callable[[int], bool]) -> int:
+    """The largest size up to `most` that is still equal, by halving: a few comparisons, however long the texts."""
+    if equal(most):
+        return most
+    least = 0
+    while most - least > 1:
+        middle = (least + most) // 2
+        least, most = (middle, most) if equal(middle) else (least, middle)
+    return least
+
+
+def _unsqueezed(spans: Iterable[Span], text: str) -> list[Span]:
+    """The spans as they lie in the text with its white space."""
+    words = [word.span() for word in _WORD.finditer(text)]
+    begins = list(accumulate((end - start for start, end in words), initial=0))
+
+    def place(at: int) -> int:
+        word = bisect_right(begins, at) - 1
+        return words[word][0] + at - begins[word]
+
+    return [(place(start), place(end - 1) + 1) for start, end in spans]
+
+
+def _merged(spans: Iterable[Span]) -> list[Span]:
+    merged: list[Span] = []
+    for start, end in sorted(spans):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return merged
