@@ -1,0 +1,166 @@
+"""The values of a policy file: how each may be written, and what to say when it is not written so."""
+
+import re
+from collections.abc import Callable
+from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar, get_args
+
+from pydantic import AfterValidator, BeforeValidator, Field, GetJsonSchemaHandler, PlainValidator, WithJsonSchema
+from pydantic_core import CoreSchema
+
+from ci_agent.hooks import DecisionCode
+from ci_agent.json_types import Json, JsonObject
+from ci_agent.policy.argument_tests import TYPES, parse_argument_selector, parse_argument_test
+from ci_agent.policy.calls import WrongTypeError
+from ci_agent.policy.command_patterns import (
+    parse_command_pattern,
+    parse_env_pattern,
+    parse_has_token,
+    split_command_pattern,
+)
+from ci_agent.policy.hosts import parse_host_pattern, parse_method, parse_port, parse_scheme
+from ci_agent.policy.path_globs import parse_path_glob
+from ci_agent.policy.tool_names import parse_tool_pattern
+from ci_agent.strict_yaml import quote
+
+FORMAT_VERSION: Final = 1
+
+MAX_TEXT_CHARACTERS: Final = 500
+
+EMOJI_JOINER: Final = "\u200d"
+
+Value = TypeVar("Value")
+
+
+class _ScalarOrList:
+    """In the schema: a list, or one of its items alone."""
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonObject:
+        many = handler(schema)
+        return {"anyOf": [many["items"], many]}
+
+
+def _as_list(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else [value]
+
+
+OneOrMany: TypeAlias = Annotated[list[Value], Field(min_length=1), BeforeValidator(_as_list), _ScalarOrList()]
+"""A scalar stands for a list of one; an empty list would match nothing, or everything, and is refused."""
+
+
+def _checked(parse: Callable[[Any], object]) -> AfterValidator:
+    """The value stays as it is written; `parse` raises ValueError when it is wrong."""
+
+    def check(value: Value) -> Value:
+        parse(value)
+        return value
+
+    return AfterValidator(check)
+
+
+def _read_command(value: Json) -> tuple[str, ...]:
+    if isinstance(value, str):
+        words = split_command_pattern(value)
+    elif isinstance(value, list):
+        words = tuple(_word(word) for word in value)
+    else:
+        raise WrongTypeError(f"a command is text or a list of words: write {quote(str(value))} in quotes")
+    parse_command_pattern(words)
+    if words[0].startswith("-"):
+        raise ValueError(
+            f"{quote(words[0])} is no command but an option: to write one command word by word, "
+            "nest the list ([[git, log, --oneline]])"
+        )
+    return words
+
+
+def _word(value: Json) -> str:
+    if not isinstance(value, str):
+        raise WrongTypeError(f"the words of a command are text: write {quote(str(value))} in quotes")
+    return value
+
+
+def _check_id(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", text):
+        raise ValueError(f"{quote(text)} is no rule id: use letters, digits, '.', '_' and '-', such as run-tests")
+    if text in get_args(DecisionCode):
+        raise ValueError(f"{quote(text)} means something else in tests (by: {text}): choose another id")
+    return text
+
+
+def _one_line(text: str) -> str:
+    line = " ".join(text.split())
+    if not line.replace(EMOJI_JOINER, "").isprintable():
+        raise ValueError("control characters cannot be shown where this text is shown: leave them out")
+    if not line:
+        raise ValueError("must not be empty")
+    return line
+
+
+def _check_test(value: Json) -> JsonObject:
+    if not isinstance(value, dict):
+        raise WrongTypeError(f"a test of an argument is a mapping such as {{enum: [{_shown(value)}]}}")
+    parse_argument_test(value)
+    return value
+
+
+def _shown(value: Json) -> str:
+    return value if isinstance(value, str) and len(value) <= 40 else "VALUE"
+
+
+def _check_version(value: Json) -> int:
+    if value != FORMAT_VERSION or isinstance(value, bool):
+        raise ValueError(f"this is not a format that can be read here: write policy: {FORMAT_VERSION}")
+    return FORMAT_VERSION
+
+
+def _check_call(value: Json) -> JsonObject:
+    if not isinstance(value, dict) or len(value) != 1:
+        raise ValueError("a call is written as one tool and its arguments, such as {bash: git push}")
+    return value
+
+
+def _check_example(value: Json) -> str | JsonObject:
+    if not isinstance(value, str | dict):
+        raise WrongTypeError("an example is a text such as a command or a path, or a mapping of arguments")
+    return value
+
+
+_TEXTS_SCHEMA: Final = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}
+_CALL_SCHEMA: Final = {"type": "object", "minProperties": 1, "maxProperties": 1}
+_EXAMPLE_SCHEMA: Final = {"type": ["string", "object"]}
+_TEST_SCHEMA: Final = {
+    "type": "object",
+    "minProperties": 1,
+    "additionalProperties": False,
+    "properties": {
+        "enum": {"description": "The value is one of these."},
+        "const": {"description": "The value is this, of the same type."},
+        "regex": {"type": "string", "description": "An RE2 expression that the whole value matches."},
+        "min": {"type": "number", "description": "A number, at least this."},
+        "max": {"type": "number", "description": "A number, at most this."},
+        "type": {**_TEXTS_SCHEMA, "description": f"The JSON type, or a list of them: {', '.join(TYPES)}."},
+        "path": {**_TEXTS_SCHEMA, "description": "Globs that the path, once resolved, matches."},
+        "host": {**_TEXTS_SCHEMA, "description": "Hosts that the URL leads to."},
+        "command": {"description": "Command patterns that cover every command in the value."},
+        "absent": {"const": True, "description": "The argument is not given."},
+    },
+}
+
+ToolPattern: TypeAlias = Annotated[str, _checked(parse_tool_pattern)]
+CommandWords: TypeAlias = Annotated[Any, PlainValidator(_read_command), WithJsonSchema(_TEXTS_SCHEMA)]
+PathGlobText: TypeAlias = Annotated[str, _checked(parse_path_glob)]
+EnvPattern: TypeAlias = Annotated[str, _checked(parse_env_pattern)]
+HasToken: TypeAlias = Annotated[str, _checked(parse_has_token)]
+HostPatternText: TypeAlias = Annotated[str, _checked(parse_host_pattern)]
+Scheme: TypeAlias = Annotated[str, AfterValidator(parse_scheme)]
+Port: TypeAlias = Annotated[int, _checked(parse_port)]
+Method: TypeAlias = Annotated[str, AfterValidator(parse_method)]
+RuleId: TypeAlias = Annotated[str, AfterValidator(_check_id)]
+SelectorText: TypeAlias = Annotated[str, _checked(parse_argument_selector)]
+TestOfArgument: TypeAlias = Annotated[Any, PlainValidator(_check_test), WithJsonSchema(_TEST_SCHEMA)]
+Line: TypeAlias = Annotated[str, Field(max_length=MAX_TEXT_CHARACTERS), AfterValidator(_one_line)]
+Call: TypeAlias = Annotated[Any, PlainValidator(_check_call), WithJsonSchema(_CALL_SCHEMA)]
+Example: TypeAlias = Annotated[Any, PlainValidator(_check_example), WithJsonSchema(_EXAMPLE_SCHEMA)]
+Version: TypeAlias = Annotated[
+    Literal[1], PlainValidator(_check_version), WithJsonSchema({"const": FORMAT_VERSION, "type": "integer"})
+]
