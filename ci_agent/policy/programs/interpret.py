@@ -61,7 +61,7 @@ def parse_levels(words: Sequence[Word]) -> list[Parsed]:
 def _subcommand(parsed: Parsed) -> tuple[Profile | None, int]:
     first = parsed.operands[0] if parsed.operands else None
     section = parsed.profile.commands.get(first.word.literal or "") if first else None
-    return (None, 0) if first is None or section is None else (load_profile(section), first.index + 1)
+    return (None, 0) if first is None or section is None else (load_profile(section), first.at + 1)
 
 
 def _interpret(words: tuple[Word, ...], input_names: tuple[Word, ...] | None) -> Effects:
@@ -142,15 +142,15 @@ def _apply_unknown_subcommand(parsed: Parsed, draft: Draft) -> None:
     first, *others = parsed.operands
     if first.word.literal is None:
         draft.doubt(f"the command of {parsed.profile.name} that {first.word.text} means is not known")
-    draft.hazard(first.index, f"is no command that the profile of {parsed.profile.name} knows")
+    draft.hazard(first.at, f"is no command that the profile of {parsed.profile.name} knows")
     for operand in others:
         use_anything(draft, operand.word)
         if operand.word.text.startswith("-"):
-            draft.hazard(operand.index, HAZARDS["unlisted"])
+            draft.hazard(operand.at, HAZARDS["unlisted"])
 
 
 def _apply_option(found: Found, draft: Draft) -> None:
-    option, value, index = found.option, found.value, found.index
+    option, value, index = found.option, found.value, found.at
     harmless = value is not None and option.meaning == "write" and reaches_no_file(value)
     if option.why is not None and not harmless:
         draft.hazard(index, option.why)

@@ -1,12 +1,15 @@
-"""Profiles from the data files: sections are found by their headers and read one at a time, on first use."""
+"""Profiles from the data files: sections are found by their headers and read one at a time, on first use.
+
+The files are TOML of the plainest kind, one `key = "text"` or `key = true` a line. A reader for that is ready before
+`tomllib` is imported; a test holds the two against each other.
+"""
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 from ci_agent.policy.programs.profile import (
     HAZARDS,
@@ -26,6 +29,7 @@ FORMAT = 1
 _DATA = Path(__file__).parent / "data"
 _PART = re.compile(r'"([^"\n]*)"|([^".\[\]\n]+)')
 _HEADER = re.compile(r'^\[((?:"[^"\n]*"|[^"\[\]\n])+)\]\n(?:also = "([^"\n]*)"\n)?', re.MULTILINE)
+_LINE = re.compile(r'([a-z_]+)(?:\.([a-z_]+|"[^"]+"))? = (?:"([^"\\]*)"|(true))')
 _MEANINGS = frozenset(get_args(Meaning)) - {"unlisted"}
 _ROLES = frozenset(get_args(Role))
 _ARITIES: tuple[Arity, ...] = get_args(Arity)
@@ -42,8 +46,7 @@ class ProfileError(ValueError):
     """The data is wrong: a bug of this package."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Index:
+class _Index(NamedTuple):
     sections: Mapping[str, str]
     """Section name, `git stash list`, to its text."""
     names: Mapping[str, Mapping[str, str]]
@@ -69,12 +72,13 @@ def section_names() -> tuple[str, ...]:
 def load_profile(section: str) -> Profile:
     """Raise ProfileError when the section is not as it should be."""
     parent = _parent(section)
-    inherited = load_profile(parent) if parent and _section(parent).get("everywhere") else None
     try:
+        inherited = load_profile(parent) if parent and _section(parent).get("everywhere") else None
         profile = _profile(section, _section(section), inherited)
     except (KeyError, TypeError, ValueError) as error:
         raise ProfileError(f"profile {section!r}: {error}") from error
-    return replace(profile, commands=_index().names.get(section, {}))
+    commands = _index().names.get(section, {})
+    return replace(profile, commands=commands, harmful=profile.harmful or bool(commands))
 
 
 @cache
@@ -111,7 +115,25 @@ def _parent(section: str) -> str:
 
 @cache
 def _section(name: str) -> Mapping[str, Any]:
-    return tomllib.loads(_index().sections[name])
+    return read_section(_index().sections[name])
+
+
+def read_section(text: str) -> dict[str, Any]:
+    """Raise ProfileError for anything but comments, blank lines and `key = "text"` or `key = true`."""
+    found: dict[str, Any] = {}
+    for line in text.splitlines():
+        if not line or line.startswith("#"):
+            continue
+        match = _LINE.fullmatch(line)
+        if match is None:
+            raise ProfileError(f"not of the form key = value: {line}")
+        key, subkey, value, _ = match.groups()
+        target = found if subkey is None else found.setdefault(key, {})
+        name = key if subkey is None else subkey.strip('"')
+        if name in target:
+            raise ProfileError(f"the key {name!r} appears twice")
+        target[name] = True if value is None else value
+    return found
 
 
 def _profile(name: str, data: Mapping[str, Any], inherited: Profile | None) -> Profile:
@@ -128,6 +150,7 @@ def _profile(name: str, data: Mapping[str, Any], inherited: Profile | None) -> P
         name=name,
         syntax=SYNTAXES[data.get("syntax", _inherited_syntax(name))],
         options=options,
+        long_names=tuple(sorted(name for name in options if name.startswith("--"))),
         prefixes=tuple(starred),
         operands=_operands(data.get("operands", "data...")),
         instead=frozenset(data.get("instead", "").split()),
@@ -140,7 +163,12 @@ def _profile(name: str, data: Mapping[str, Any], inherited: Profile | None) -> P
         unlisted=_one_of(data.get("unlisted", "hazard"), ("hazard", "anything")),
         launches=_one_of(data.get("launches"), (None, *get_args(Launch))),
         language=data.get("language"),
+        harmful=bool({"language", "plus"} & data.keys()) or any(map(_matters, options.values())),
     )
+
+
+def _matters(option: Option) -> bool:
+    return option.meaning not in ("data", "anything", "look")
 
 
 def _inherited_syntax(name: str) -> str:

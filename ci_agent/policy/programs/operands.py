@@ -38,7 +38,7 @@ def apply_operands(parsed: Parsed, draft: Draft) -> None:
             draft.use("write", found.value, recursive, sources)
     for role, operand in assigned:
         if role == "command":
-            draft.run([following.word for following in parsed.operands if following.index >= operand.index])
+            draft.run([following.word for following in parsed.operands if following.at >= operand.at])
             return
         changed: Role = "rewrite" if role == "read" and "in_place" in meanings else role
         for effect in _FILE_EFFECTS.get(changed, ()):
@@ -69,7 +69,7 @@ def _assign(parsed: Parsed, recursive: bool, has_target: bool) -> Iterator[tuple
 def _apply_role(role: Role, operand: Operand, parsed: Parsed, draft: Draft) -> None:
     """What a role means beyond the file that it names."""
     if role in _HAZARDS and not reaches_no_file(operand.word):
-        draft.hazard(operand.index, _HAZARDS[role])
+        draft.hazard(operand.at, _HAZARDS[role])
     if role in ("anything", "config", "code"):
         use_anything(draft, operand.word)
     elif role == "script":
@@ -83,7 +83,7 @@ def _apply_role(role: Role, operand: Operand, parsed: Parsed, draft: Draft) -> N
 def _use_revision(draft: Draft, operand: Operand, dash_dash: int | None) -> None:
     """`REV:PATH` reads the path; without a `--` behind it, git takes a word for a path too."""
     word = operand.word
-    if dash_dash is None or operand.index > dash_dash:
+    if dash_dash is None or operand.at > dash_dash:
         draft.use("read", word)
     if word.literal and ":" in word.text[1:]:
         draft.use("read", literal_word(word.text.partition(":")[2] or ".", word.span))

@@ -1,7 +1,10 @@
 """Tells options, their values and operands apart, as the program itself would."""
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice, takewhile
+from typing import NamedTuple
 
 from ci_agent.policy.programs.profile import HAZARDS, Option, Profile
 from ci_agent.policy.words import Word
@@ -9,23 +12,22 @@ from ci_agent.policy.words import Word
 _GLOB_SPECIALS = frozenset("*?[\\")
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """An option where it stands. `value` is None when it has none."""
 
     option: Option
     spelled: str
     """As it is written, without its value: `--outp`, `-o`."""
-    index: int
+    at: int
+    """The index of the word that holds it."""
     value: Word | None = None
     value_index: int | None = None
     """Where the value stands when it is a word of its own."""
 
 
-@dataclass(frozen=True, slots=True)
-class Operand:
+class Operand(NamedTuple):
     word: Word
-    index: int
+    at: int
 
 
 @dataclass(slots=True)
@@ -48,7 +50,7 @@ class Parsed:
         """The values of these options, each with the index of the option."""
         for found in self.options:
             if found.option.name in names and found.value is not None:
-                yield found.index, found.value
+                yield found.at, found.value
 
 
 def parse(profile: Profile, words: Sequence[Word], start: int) -> Parsed:
@@ -72,14 +74,15 @@ def parse(profile: Profile, words: Sequence[Word], start: int) -> Parsed:
         if first_only:
             break
     parsed.operands += [Operand(words[i], i) for i in range(position, len(words))]
-    _refuse_splitting(parsed)
+    if _matters(profile):
+        _refuse_splitting(parsed)
     return parsed
 
 
 def _refuse_splitting(parsed: Parsed) -> None:
     """A word that may become any number of words moves all that follow."""
     for operand in parsed.operands:
-        if operand.word.splits and not operand.word.beneath and _matters(parsed.profile):
+        if operand.word.splits and not operand.word.beneath:
             parsed.problem = parsed.problem or f"nobody knows how many words {operand.word.text} becomes"
 
 
@@ -165,7 +168,7 @@ def _lookup(profile: Profile, name: str) -> tuple[Option, int | None]:
     starred = _starred(profile, name)
     if starred is not None:
         return starred, len(starred.name) - 1
-    cut_short = [o for full, o in profile.options.items() if full.startswith(name)] if _may_cut(profile, name) else []
+    cut_short = _cut_short(profile, name)
     if cut_short:
         return max(cut_short, key=lambda option: (option.why is not None, option.arity == "takes")), None
     if profile.syntax.negations and name.startswith("--no-") and "--" + name[5:] in profile.options:
@@ -173,8 +176,13 @@ def _lookup(profile: Profile, name: str) -> tuple[Option, int | None]:
     return _unlisted(profile, name), None
 
 
-def _may_cut(profile: Profile, name: str) -> bool:
-    return profile.syntax.abbreviations and name.startswith("--")
+def _cut_short(profile: Profile, name: str) -> list[Option]:
+    """The options whose names begin with this one."""
+    if not profile.syntax.abbreviations or not name.startswith("--"):
+        return []
+    start = bisect_left(profile.long_names, name)
+    following = islice(profile.long_names, start, None)
+    return [profile.options[full] for full in takewhile(lambda full: full.startswith(name), following)]
 
 
 def _starred(profile: Profile, name: str) -> Option | None:
@@ -191,7 +199,7 @@ def _unlisted(profile: Profile, name: str) -> Option:
 
 def _add(parsed: Parsed, words: Sequence[Word], found: Found) -> int:
     """Note the option, with the next word when it needs a value and has none attached; return the index behind."""
-    following = found.index + 1
+    following = found.at + 1
     if found.option.arity != "takes" or found.value is not None or following == len(words):
         parsed.options.append(found)
         return following
@@ -200,7 +208,7 @@ def _add(parsed: Parsed, words: Sequence[Word], found: Found) -> int:
         parsed.problem = parsed.problem or f"nobody knows how many words {value.text} becomes"
     if value.kind == "glob" and parsed.profile.harmful:
         parsed.may_be_options.append(following)
-    parsed.options.append(replace(found, value=value, value_index=following))
+    parsed.options.append(found._replace(value=value, value_index=following))
     return following + 1
 
 

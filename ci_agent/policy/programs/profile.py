@@ -1,8 +1,11 @@
-"""The vocabulary of program profiles: what an option or an operand means to the program that gets it."""
+"""The vocabulary of program profiles: what an option or an operand means to the program that gets it.
+
+Small values are named tuples: they are made by the thousand, and their classes in a tenth of a dataclass's time.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 Arity: TypeAlias = Literal["bare", "takes", "may_take"]
 """`bare`: no value. `takes`: the next word, or what is attached. `may_take`: only what is attached."""
@@ -68,8 +71,7 @@ Role: TypeAlias = Literal[
 Launch: TypeAlias = Literal["transparent", "launcher"]
 
 
-@dataclass(frozen=True, slots=True)
-class Syntax:
+class Syntax(NamedTuple):
     """How a program tells options from operands."""
 
     options: bool = True
@@ -96,8 +98,7 @@ SYNTAXES: Mapping[str, Syntax] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(NamedTuple):
     name: str
     """With its dashes. A `*` at the end stands for anything (`-W*`)."""
     arity: Arity
@@ -106,8 +107,7 @@ class Option:
     """What it does when that makes it a hazard; None: it is harmless."""
 
 
-@dataclass(frozen=True, slots=True)
-class Operands:
+class Operands(NamedTuple):
     """What the operands are: some at the start, any number in the middle, some at the end."""
 
     leading: tuple[Role, ...] = ()
@@ -119,11 +119,13 @@ class Operands:
 class Profile:
     name: str
     """With the subcommand: `git stash list`."""
-    syntax: Syntax = Syntax()
-    options: Mapping[str, Option] = field(default_factory=dict)
+    syntax: Syntax
+    operands: Operands
+    options: Mapping[str, Option]
+    long_names: tuple[str, ...] = ()
+    """The options that begin with two dashes, in alphabetical order."""
     prefixes: tuple[Option, ...] = ()
     """The options whose names end in `*`, the longest first."""
-    operands: Operands = Operands(repeated="data")
     instead: frozenset[str] = frozenset()
     """Options that stand in place of the first operand (`grep -e`)."""
     alone: str | None = None
@@ -143,10 +145,5 @@ class Profile:
     """The reader in `languages/` for what options and operands alone do not say."""
     commands: Mapping[str, str] = field(default_factory=dict)
     """Subcommands: as written, to the section of the data that describes them."""
-
-    @property
-    def harmful(self) -> bool:
-        """Whether a word that turns out to be an option could matter."""
-        return bool(self.commands or self.language or self.plus) or any(
-            option.meaning not in ("data", "anything", "look") for option in self.options.values()
-        )
+    harmful: bool = False
+    """A word that turns out to be an option could matter."""

@@ -65,9 +65,9 @@ def read(parsed: Parsed, draft: Draft) -> None:
 def _programs(parsed: Parsed) -> Iterator[tuple[int, Word]]:
     for found in parsed.options:
         if found.option.name in ("-e", "--source") and found.value is not None:
-            yield found.index if found.value_index is None else found.value_index, found.value
+            yield found.at if found.value_index is None else found.value_index, found.value
     if parsed.operands and not parsed.has(*parsed.profile.instead):
-        yield parsed.operands[0].index, parsed.operands[0].word
+        yield parsed.operands[0].at, parsed.operands[0].word
 
 
 def find_hazard(program: str) -> str | None:

@@ -43,11 +43,11 @@ def read_let(parsed: Parsed, draft: Draft) -> None:
         if operand.word.literal is None or not _SUM.fullmatch(operand.word.text):
             draft.doubt(f"bash evaluates {operand.word.text} as arithmetic, which can run commands")
         else:
-            _set(draft, operand.index, operand.word, needs_name=False)
+            _set(draft, operand.at, operand.word, needs_name=False)
 
 
 def _operands(parsed: Parsed) -> Iterator[tuple[int, Word]]:
-    return ((operand.index, operand.word) for operand in parsed.operands)
+    return ((operand.at, operand.word) for operand in parsed.operands)
 
 
 def _set(draft: Draft, index: int, word: Word, needs_name: bool = True) -> None:
@@ -70,4 +70,4 @@ def _name_operands(parsed: Parsed) -> Iterator[tuple[int, Word]]:
         return iter(())
     skipped = 1 if program == "getopts" else 0
     stop = 2 if program == "getopts" else len(operands)
-    return ((operand.index, operand.word) for operand in operands[skipped:stop])
+    return ((operand.at, operand.word) for operand in operands[skipped:stop])

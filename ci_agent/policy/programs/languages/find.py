@@ -52,10 +52,10 @@ def _read_primary(parsed: Parsed, position: int, roots: Sequence[Word], draft: D
         (option for option in parsed.profile.prefixes if name.startswith(option.name[:-1])), None
     )
     if option is None:
-        draft.hazard(operand.index, "is not known to the profile of this program")
+        draft.hazard(operand.at, "is not known to the profile of this program")
         return position + 1
     if option.why is not None:
-        draft.hazard(operand.index, option.why)
+        draft.hazard(operand.at, option.why)
     if option.meaning == "delete":
         for root in roots:
             draft.use("delete", root, recursive=True)

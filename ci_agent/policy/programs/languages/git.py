@@ -23,15 +23,15 @@ def read_config(parsed: Parsed, draft: Draft) -> None:
     asks = parsed.has("--get", "--get-all", "--get-regexp", "--get-urlmatch", "--get-color", "--get-colorbool")
     if first.word.literal in ("get", "list") or asks or (len(operands) == 1 and "." in first.word.text):
         return
-    draft.hazard(first.index, "changes git's configuration")
+    draft.hazard(first.at, "changes git's configuration")
 
 
 def read_remote(parsed: Parsed, draft: Draft) -> None:
     """`git remote`, `show` and `get-url` read, all others change."""
     if parsed.operands and parsed.operands[0].word.literal not in ("show", "get-url"):
-        draft.hazard(parsed.operands[0].index, "changes git's configuration")
+        draft.hazard(parsed.operands[0].at, "changes git's configuration")
         for operand in parsed.operands[2:]:
-            use_repository(draft, operand.word, operand.index)
+            use_repository(draft, operand.word, operand.at)
 
 
 def read_diff(parsed: Parsed, draft: Draft) -> None:
@@ -44,14 +44,14 @@ def read_diff(parsed: Parsed, draft: Draft) -> None:
 def read_checkout(parsed: Parsed, draft: Draft) -> None:
     """Operands are files to restore; in front of a `--` they are revisions. The first may be a branch."""
     for operand in parsed.operands:
-        if parsed.dash_dash is None or operand.index > parsed.dash_dash:
+        if parsed.dash_dash is None or operand.at > parsed.dash_dash:
             draft.use("write", operand.word)
 
 
 def read_repository(parsed: Parsed, draft: Draft) -> None:
     """The first operand is a remote's name, a URL or a folder; the others name branches."""
     for operand in parsed.operands[:1]:
-        use_repository(draft, operand.word, operand.index)
+        use_repository(draft, operand.word, operand.at)
 
 
 def read_clone(parsed: Parsed, draft: Draft) -> None:

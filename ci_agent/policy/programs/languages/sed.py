@@ -57,9 +57,9 @@ def _scripts(parsed: Parsed) -> Iterator[tuple[int, Word]]:
     if parsed.has(*parsed.profile.instead):
         for found in parsed.options:
             if found.option.name in ("-e", "--expression") and found.value is not None:
-                yield found.index if found.value_index is None else found.value_index, found.value
+                yield found.at if found.value_index is None else found.value_index, found.value
     elif parsed.operands:
-        yield parsed.operands[0].index, parsed.operands[0].word
+        yield parsed.operands[0].at, parsed.operands[0].word
 
 
 def _report(draft: Draft, index: int, effect: str, name: str) -> None:
