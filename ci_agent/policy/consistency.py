@@ -34,11 +34,11 @@ _TOOLS_OF: Final[Mapping[str, tuple[str, ...]]] = {
 """Which tools a matcher is about; `args`, `only` and `max_calls` are about any."""
 
 _INSTEAD: Final[Mapping[str, str]] = {
-    "path": "for bash write paths, for other tools test the argument: args: {path: {path: [...]}}",
-    "paths": "for read, write, edit, grep, find and ls write path",
-    "host": "for other tools test the argument: args: {url: {host: [...]}}",
-    "command": "for other tools test the argument: args: {cmd: {command: [...]}}",
+    "path": "args: {path: {path: [...]}}",
+    "host": "args: {url: {host: [...]}}",
+    "command": "args: {command: {command: [...]}}",
 }
+"""How the same is said of an argument of any other tool."""
 
 
 def check_document(
@@ -53,7 +53,7 @@ def check_document(
         if rule.id in lines:
             yield place, f"the id {quote(rule.id)} is taken: the first rule with it is on line {lines[rule.id]}"
         lines.setdefault(rule.id, place.line)
-        for path, problem in (*check_rule(rule), *check_tools(rule, known_tools)):
+        for path, problem in list(check_tools(rule, known_tools)) or check_rule(rule):
             yield document.key_place(("rules", index, *path)), problem
     for index, test in enumerate(model.tests or []):
         for path, problem in check_test(test, known_tools):
@@ -152,8 +152,15 @@ def _check_matchers(rule: RuleModel) -> Iterator[Problem]:
             continue
         stranger = next((name for tool in _tools(rule) for name in _strangers(tool, tools)), None)
         if stranger:
-            hint = f"; {_INSTEAD[matcher]}" if matcher in _INSTEAD else ""
-            yield (matcher,), f'"{matcher}" is about {_listed(tools)}, not about {stranger}{hint}'
+            yield (matcher,), f'"{matcher}" is about {_listed(tools)}, not about {stranger}{_hint(matcher, stranger)}'
+
+
+def _hint(matcher: str, tool: str) -> str:
+    if matcher == "path" and tool == "bash":
+        return ': for the files of commands write "paths"'
+    if matcher == "paths" and tool in _FILE_TOOLS:
+        return ': write "path"'
+    return f": write {_INSTEAD[matcher]}" if matcher in _INSTEAD and tool not in BUILTIN_TOOLS else ""
 
 
 @lru_cache(maxsize=1024)

@@ -79,6 +79,23 @@ def _word(value: Json) -> str:
     return value
 
 
+def _check_tool(text: str) -> str:
+    if "(" in text:
+        raise ValueError(
+            f"{quote(text)}: a tool is named alone; what it may be called with stands in matchers "
+            "(allow: bash, command: git **)"
+        )
+    parse_tool_pattern(text)
+    return text
+
+
+def _check_path_glob(text: str) -> str:
+    if text.startswith("!"):
+        raise ValueError(f"{quote(text)}: a glob cannot exclude; write a deny rule for what shall not be reached")
+    parse_path_glob(text)
+    return text
+
+
 def _check_id(text: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", text):
         raise ValueError(f"{quote(text)} is no rule id: use letters, digits, '.', '_' and '-', such as run-tests")
@@ -114,6 +131,8 @@ def _check_version(value: Json) -> int:
 
 
 def _check_call(value: Json) -> JsonObject:
+    if isinstance(value, dict) and len(value) > 1 and None in value.values():
+        raise ValueError("inside {} a comma ends a text: put the text in quotes")
     if not isinstance(value, dict) or len(value) != 1:
         raise ValueError("a call is written as one tool and its arguments, such as {bash: git push}")
     return value
@@ -146,9 +165,9 @@ _TEST_SCHEMA: Final = {
     },
 }
 
-ToolPattern: TypeAlias = Annotated[str, _checked(parse_tool_pattern)]
+ToolPattern: TypeAlias = Annotated[str, AfterValidator(_check_tool)]
 CommandWords: TypeAlias = Annotated[Any, PlainValidator(_read_command), WithJsonSchema(_TEXTS_SCHEMA)]
-PathGlobText: TypeAlias = Annotated[str, _checked(parse_path_glob)]
+PathGlobText: TypeAlias = Annotated[str, AfterValidator(_check_path_glob)]
 EnvPattern: TypeAlias = Annotated[str, _checked(parse_env_pattern)]
 HasToken: TypeAlias = Annotated[str, _checked(parse_has_token)]
 HostPatternText: TypeAlias = Annotated[str, _checked(parse_host_pattern)]

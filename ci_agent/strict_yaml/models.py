@@ -78,7 +78,7 @@ def _locate(value: Json, error: ErrorDetails) -> _Problem:
         if _leads_on(value, step):
             value = value[step]
             path.append(step)
-        elif isinstance(step, str) and step:
+        elif isinstance(step, str) and step not in ("", "[key]"):
             fork = tuple(path) if fork is None else fork
             branch.append(step)
     if error["type"] == "missing":
@@ -95,7 +95,7 @@ def _leads_on(value: Json, step: str | int) -> bool:
 def _place_of(document: YamlDocument, problem: _Problem) -> Place:
     if problem.error["type"] == "missing":
         return document.place(problem.path[:-1])
-    if problem.error["type"] == "extra_forbidden":
+    if problem.error["type"] == "extra_forbidden" or problem.error["loc"][-1:] == ("[key]",):
         return document.key_place(problem.path)
     return document.place(problem.path)
 
@@ -153,10 +153,10 @@ _EXPECTED: Mapping[str, str] = {
 }
 
 _BOUNDS: Mapping[str, str] = {
-    "greater_than_equal": "at least {ge}",
-    "greater_than": "more than {gt}",
-    "less_than_equal": "at most {le}",
-    "less_than": "less than {lt}",
+    "greater_than_equal": "at least {ge:g}",
+    "greater_than": "more than {gt:g}",
+    "less_than_equal": "at most {le:g}",
+    "less_than": "less than {lt:g}",
 }
 
 
@@ -203,6 +203,8 @@ def _not_among(value: Json, expected: str) -> str:
 def _quoting_hint(expected: str, value: Json) -> str:
     if "text" in expected and isinstance(value, bool | int | float):
         return f": write {quote(_shown_scalar(value))} in quotes"
+    if "number" in expected and isinstance(value, str) and value.isdecimal():
+        return ": write it without quotes"
     return ""
 
 
