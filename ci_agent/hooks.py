@@ -136,8 +136,9 @@ class BeforeToolCall(Protocol):
 
 
 class AfterToolCall(Protocol):
-    """Called for each call that ran, also for one that failed, on the loop's thread, in the order in which calls
-    finish. None leaves the result alone. It may raise: the result becomes an error that says so.
+    """Called for each call that ran, also for one that failed but not for one that was cancelled, on the loop's thread,
+    in the order in which calls finish. None leaves the result alone. It may raise: the result becomes an error that
+    says so.
     """
 
     def __call__(self, call: ExecutedToolCall, /) -> ResultOverride | None: ...
@@ -163,8 +164,9 @@ class GetMessages(Protocol):
     """Messages to put into the conversation, oldest first; an empty sequence for none. It may raise: that ends the
     run.
 
-    As `get_steering_messages` it is called after each turn that goes on; as `get_follow_up_messages` when the
-    model has answered without calls, and the run goes on if there is something to add.
+    As `get_steering_messages` it is called after each turn that neither failed nor was stopped; as
+    `get_follow_up_messages` when the run would end by itself: there is nothing to steer, and the model has answered
+    without calls or every result of the turn was a hint to terminate. With something to add, the run goes on.
     """
 
     def __call__(self, turn: FinishedTurn, /) -> Sequence[UserMessage]: ...
