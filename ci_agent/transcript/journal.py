@@ -20,6 +20,11 @@ from ci_agent.transcript.plain_json import json_text
 
 JOURNAL_SCHEMA = "ci-agent.journal/1"
 
+JOURNAL_SUFFIX = ".journal"
+
+PRODUCT_SUFFIX = ".jsonl"
+"""A transcript of this name is the journal itself; no document is made of it."""
+
 NO_RECORD = "0" * 64
 """Stands for the hash of the record before the first."""
 
@@ -159,10 +164,13 @@ def open_journal_file(path: Path, mode: int) -> Journal:
 
 
 def read_journal(path: Path) -> JournalContents:
-    """Read a journal without locking it. Raises ConfigurationError when that is not possible."""
+    """Read the journal of a run that has ended. BusyError when it has not, ConfigurationError when it is unreadable."""
     try:
         with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
             return read_lines(file)
+    except BlockingIOError as error:
+        raise BusyError(f"a run is still writing {str(path)!r}: wait for its end") from error
     except OSError as error:
         raise ConfigurationError(f"cannot read the journal {str(path)!r}: {os.strerror(error.errno or 0)}") from error
 

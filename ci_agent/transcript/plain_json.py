@@ -29,6 +29,9 @@ _SURROGATE = re.compile("[\ud800-\udbff][\udc00-\udfff]|[\ud800-\udfff]")
 _INVISIBLE = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
 """Controls, reordering and zero-width characters: legal in JSON as they are, but not harmless in a terminal."""
 
+_COMPACT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+_CANONICAL = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":"), sort_keys=True)
+
 
 class Plain(NamedTuple):
     value: Json
@@ -60,13 +63,13 @@ def plain(
 
 def json_text(value: Json) -> str:
     """Compact JSON in one line. Text stays readable, but for what would act on a terminal: that is escaped."""
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    text = _COMPACT.encode(value)
     return text if text.isascii() and "\x7f" not in text else _INVISIBLE.sub(_escape, text)
 
 
 def canonical_json(value: Json) -> str:
     """The one spelling of a value: keys sorted, ASCII, no spaces. What a digest is taken of."""
-    return json.dumps(value, ensure_ascii=True, allow_nan=False, sort_keys=True, separators=(",", ":"))
+    return _CANONICAL.encode(value)
 
 
 def well_formed(text: str) -> tuple[str, int]:

@@ -9,6 +9,7 @@ from itertools import accumulate
 from ci_agent.json_types import Json
 from ci_agent.transcript.plain_json import plain
 from ci_agent.transcript.secret_forms import SecretForm, forms_of, squeeze
+from ci_agent.transcript.secret_sources import MIN_SECRET_CHARS
 from ci_agent.transcript.token_shapes import Span, find_tokens
 
 PLACEHOLDER = "[redacted]"
@@ -53,7 +54,7 @@ class Redactor:
 
     def replace(self, text: str) -> tuple[str, int]:
         """The redacted text, and how many places were replaced; adds nothing to `count`."""
-        spans = self.find(text)
+        spans = self.find(text) if len(text) >= MIN_SECRET_CHARS else []
         if not spans:
             return text, 0
         starts = [0, *(end for _, end in spans)]

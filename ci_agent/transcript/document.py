@@ -1,0 +1,174 @@
+"""The transcript document: what a journal's records say, put together, and put in its place in one step."""
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from ci_agent.errors import RecordError
+from ci_agent.json_types import JsonObject
+from ci_agent.messages import Usage, add_usage
+from ci_agent.transcript.as_json import usage_json
+from ci_agent.transcript.journal import JournalContents
+from ci_agent.transcript.plain_json import canonical_json, json_text
+from ci_agent.transcript.story import Story, read_story
+
+TRANSCRIPT_SCHEMA = "ci-agent.transcript/1"
+
+INTEGRITY = "integrity"
+"""The key whose value vouches for all others. It is no signature: it shows an accident or a careless edit, not the
+work of somebody who computes it anew."""
+
+
+def build_document(contents: JournalContents) -> JsonObject:
+    """The transcript of a run, finished or not, from whatever its journal holds.
+
+    When the run did not come to its end, its reason is `unknown` and it has no exit code.
+    """
+    story = read_story(contents.records)
+    document: JsonObject = {
+        "schema": TRANSCRIPT_SCHEMA,
+        "run": _run_json(story),
+        "model": story.start.get("model"),
+        "policy": story.start.get("policy"),
+        "messages": story.messages,
+        "tool_calls": story.calls,
+        "usage": usage_json(add_usage([Usage(**message["usage"]) for message in _assistant_messages(story)])),
+        "result": _result_json(story),
+        "redactions": {"count": story.redactions},
+        "notes": story.notes,
+    }
+    document[INTEGRITY] = {
+        "complete": contents.is_closed,
+        "records": len(contents.records),
+        "journal_sha256": contents.head,
+        "dropped_bytes": contents.dropped_bytes,
+        "problems": [str(problem) for problem in contents.problems],
+        "document_sha256": document_digest(document),
+    }
+    return document
+
+
+def document_digest(document: JsonObject) -> str:
+    """SHA-256 of the content without its integrity block; the same however the JSON is laid out."""
+    digest = hashlib.sha256()
+    for chunk in _canonical_chunks(document):
+        digest.update(chunk.encode("ascii"))
+    return digest.hexdigest()
+
+
+def document_chunks(document: JsonObject) -> Iterator[str]:
+    """The text of a document, a line for each message and each call, so that it can be written piece by piece.
+
+    No line begins with anything but JSON's own punctuation: line breaks inside texts are escaped.
+    """
+    for number, (key, value) in enumerate(document.items()):
+        yield f"{',' if number else '{'}\n{json_text(key)}: "
+        if isinstance(value, list) and value:
+            for item_number, item in enumerate(value):
+                yield f"{',' if item_number else '['}\n{json_text(item)}"
+            yield "\n]"
+        else:
+            yield json_text(value)
+    yield "\n}\n"
+
+
+def stdout_json(document: JsonObject) -> str:
+    """The document's text for a log in GitHub Actions: the same JSON, in which no part is a command to the runner.
+
+    The runner obeys `::name` first in a line, which no line of JSON begins with, and `##[name]` anywhere
+    (actions/runner, ActionCommand.cs). A `#` is never part of an escape, so the second one may be written as one.
+    """
+    return "".join(document_chunks(document)).replace("##[", "#\\u0023[")
+
+
+def write_document(path: Path, document: JsonObject) -> None:
+    """Put the document in place: whatever happens, the name leads to the old file or to the whole new one.
+
+    Raises RecordError when that is not possible; the old file is then still there.
+    """
+    temporary = path.with_name(f".ci-agent-{os.urandom(8).hex()}.tmp")
+    try:
+        try:
+            write_new_file(temporary, document_chunks(document))
+            os.replace(temporary, path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        sync_folder(path.parent)
+    except OSError as error:
+        why = os.strerror(error.errno or 0)
+        raise RecordError(f"the transcript {str(path)!r} cannot be written: {why}") from error
+
+
+def write_new_file(path: Path, chunks: Iterable[str]) -> None:
+    """Create a file, durably; FileExistsError when there is one already, OSError when it cannot be written."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    with open(descriptor, "w", encoding="utf-8", newline="") as file:
+        file.writelines(chunks)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a new name in the folder survive a power failure. Raises OSError."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _run_json(story: Story) -> JsonObject | None:
+    if not story.start:
+        return None
+    run = story.start["run"]
+    times = {"started_at": story.start["at"], "duration_s": story.end.get("duration_s")}
+    return {"id": run["id"], **times, **{key: value for key, value in run.items() if key != "id"}}
+
+
+def _result_json(story: Story) -> JsonObject:
+    ending = story.end.get("result") or {
+        "reason": "unknown",
+        "exit_code": None,
+        "structured_output": None,
+        "error": "the run did not come to its end",
+        "error_retryable": None,
+    }
+    return {
+        "reason": ending["reason"],
+        "exit_code": ending["exit_code"],
+        "final_text": _final_text(story),
+        "structured_output": ending["structured_output"],
+        "tool_calls": story.counts(),
+        "error": ending["error"],
+        "error_retryable": ending["error_retryable"],
+    }
+
+
+def _final_text(story: Story) -> str | None:
+    """The last thing that the model said in a message that was not cut short by a failure."""
+    texts = (
+        "".join(part["text"] for part in message["content"] if part["type"] == "text")
+        for message in reversed(_assistant_messages(story))
+        if message["stop_reason"] not in ("error", "aborted")
+    )
+    return next(filter(None, texts), None)
+
+
+def _assistant_messages(story: Story) -> list[JsonObject]:
+    return [message for message in story.messages if message["role"] == "assistant"]
+
+
+def _canonical_chunks(document: JsonObject) -> Iterator[str]:
+    for number, key in enumerate(sorted(document.keys() - {INTEGRITY})):
+        yield f"{',' if number else '{'}{canonical_json(key)}:"
+        value = document[key]
+        if isinstance(value, list):
+            yield "["
+            for item_number, item in enumerate(value):
+                yield f"{',' if item_number else ''}{canonical_json(item)}"
+            yield "]"
+        else:
+            yield canonical_json(value)
+    yield "}"

@@ -1,0 +1,165 @@
+"""Where the record of a run stands: found out before it starts, opened, and left in order at its end."""
+
+import os
+import stat
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from ci_agent.errors import ConfigurationError
+from ci_agent.json_types import JsonObject
+from ci_agent.transcript.document import build_document, sync_folder, write_document
+from ci_agent.transcript.journal import JOURNAL_SUFFIX, PRODUCT_SUFFIX, Journal, JournalContents, open_journal_file
+
+_FIRST_BYTES = b'{"seq":1,"prev":"'
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Absolute paths. None of them may be touched by a tool."""
+
+    journal: Path
+    document: Path | None = None
+    """None: no document is asked for."""
+    folder: Path | None = None
+    """The private folder of a journal that nobody asked for."""
+
+    @property
+    def is_product(self) -> bool:
+        """Whether the journal itself is what was asked for."""
+        return self.document is None and self.folder is None
+
+
+class OpenedJournal(NamedTuple):
+    journal: Journal
+    recovered: Path | None
+    """The document of an earlier run that was killed; None: no such journal lay there."""
+
+
+def find_place(transcript: str | Path | None) -> Place:
+    """Where the record goes when this transcript is asked for; without one, into a new private folder.
+
+    Raises ConfigurationError when no transcript could ever be put there.
+    """
+    if transcript is None:
+        folder = _private_folder()
+        return Place(folder / f"transcript{JOURNAL_SUFFIX}", folder=folder)
+    path = Path(os.path.abspath(transcript))
+    _check_name(str(transcript), path)
+    if path.name.endswith(PRODUCT_SUFFIX):
+        return Place(path)
+    return Place(path.with_name(path.name + JOURNAL_SUFFIX), path)
+
+
+def open_journal(place: Place) -> OpenedJournal:
+    """The journal, empty and locked. What a killed run left in it is first made into a document beside it.
+
+    Raises ConfigurationError when it cannot be used, BusyError when another run holds it.
+    """
+    journal = open_journal_file(place.journal, 0o666 if place.is_product else 0o600)
+    try:
+        recovered = _save_what_is_left(journal, place)
+        journal.empty()
+        sync_folder(place.journal.parent)
+    except OSError as error:
+        journal.close()
+        why = os.strerror(error.errno or 0)
+        raise ConfigurationError(f"the run's journal {str(place.journal)!r} cannot be used: {why}") from error
+    except BaseException:
+        journal.close()
+        raise
+    return OpenedJournal(journal, recovered)
+
+
+def finish_record(journal: Journal, place: Place, *, keep_journal: bool = False) -> JsonObject:
+    """Make the document of a run that has ended, put it in its place, and let the journal go; returns the document.
+
+    Raises RecordError when it cannot be placed: the journal then stays, for `transcript recover`.
+    """
+    contents = journal.read()
+    document = build_document(_only_valid(contents) if contents.problems else contents)
+    if place.document is not None:
+        write_document(place.document, document)
+    if not (place.is_product or keep_journal or contents.problems):
+        _remove(place)
+    journal.close()
+    return document
+
+
+def _private_folder() -> Path:
+    try:
+        return Path(tempfile.mkdtemp(prefix="ci-agent-"))
+    except OSError as error:
+        raise ConfigurationError(f"no temporary folder can be made: {error.strerror}; set TMPDIR") from error
+
+
+def _check_name(given: str, path: Path) -> None:
+    if not path.parent.is_dir():
+        raise ConfigurationError(f"the folder of the transcript {given!r} does not exist: create {str(path.parent)!r}")
+    try:
+        status = path.stat()
+    except (FileNotFoundError, ValueError):
+        status = None
+    except OSError as error:
+        raise ConfigurationError(f"the transcript {given!r} cannot be written: {error.strerror}") from error
+    if given.endswith("/") or (status is not None and stat.S_ISDIR(status.st_mode)):
+        raise ConfigurationError(f"the transcript {given!r} is a folder: name a file in it")
+    if status is not None and not stat.S_ISREG(status.st_mode):
+        raise ConfigurationError(
+            f"the transcript {given!r} is no regular file: it is put in place by renaming, which would replace it"
+        )
+    if status is not None and _belongs_to_another(path, status):
+        raise ConfigurationError(f"the transcript {given!r} belongs to another user and could not be replaced")
+
+
+def _belongs_to_another(path: Path, status: os.stat_result) -> bool:
+    """Whether the folder's sticky bit, as that of /tmp, protects the file from being replaced."""
+    folder, user = path.parent.stat(), os.geteuid()
+    return bool(folder.st_mode & stat.S_ISVTX) and user not in (0, status.st_uid, folder.st_uid)
+
+
+def _save_what_is_left(journal: Journal, place: Place) -> Path | None:
+    contents = journal.read()
+    if not contents.records:
+        _refuse_foreign_content(place.journal)
+        return None
+    if contents.records[0].get("kind") != "run_start":
+        raise _foreign(place.journal)
+    if place.is_product and contents.is_closed:
+        return None
+    return _write_recovered(contents, place.document or place.journal)
+
+
+def _refuse_foreign_content(path: Path) -> None:
+    """A first record that was never finished is ours to drop; anything else is not."""
+    with path.open("rb") as file:
+        first = file.read(len(_FIRST_BYTES))
+    if not _FIRST_BYTES.startswith(first):
+        raise _foreign(path)
+
+
+def _foreign(path: Path) -> ConfigurationError:
+    return ConfigurationError(
+        f"{str(path)!r} exists and is no journal of ci-agent: remove it, or name another transcript"
+    )
+
+
+def _write_recovered(contents: JournalContents, transcript: Path) -> Path:
+    from ci_agent.transcript.recovery import recovered_names, write_recovered  # noqa: PLC0415 - pydantic, rarely needed
+
+    return write_recovered(contents, recovered_names(transcript))
+
+
+def _only_valid(contents: JournalContents) -> JournalContents:
+    from ci_agent.transcript.recovery import only_valid  # noqa: PLC0415 - pydantic, only for a journal that was damaged
+
+    return only_valid(contents)
+
+
+def _remove(place: Place) -> None:
+    place.journal.unlink(missing_ok=True)
+    if place.folder is not None:
+        with suppress(OSError):  # what somebody else has put there stays
+            place.folder.rmdir()

@@ -1,0 +1,96 @@
+"""Whether a transcript or a journal still is what was written: cuts, edits, calls without a result."""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from ci_agent.errors import ConfigurationError
+from ci_agent.json_types import Json, JsonObject, parse_json
+from ci_agent.transcript.document import INTEGRITY, document_digest
+from ci_agent.transcript.journal import JOURNAL_SUFFIX, PRODUCT_SUFFIX, JournalContents, Problem, read_journal
+from ci_agent.transcript.records import document_problems, line_problems
+
+
+def verify(path: Path) -> list[Problem]:
+    """What is wrong with a transcript document or a journal; empty when nothing is.
+
+    It proves that nothing was changed by accident or without care; who changes a file and computes its hashes anew
+    is not found out. Raises ConfigurationError when the file cannot be read, BusyError while its run goes on.
+    """
+    if path.name.endswith((PRODUCT_SUFFIX, JOURNAL_SUFFIX)):
+        return list(_journal_problems(read_journal(path)))
+    try:
+        document = parse_json(_read(path))
+    except ValueError as error:
+        return [Problem(f"it is no JSON document: {error}")]
+    return list(_document_problems(document))
+
+
+def read_document(path: Path) -> JsonObject:
+    """A transcript document, checked against its schema. Raises ConfigurationError for anything else."""
+    try:
+        document = parse_json(_read(path))
+    except ValueError as error:
+        raise ConfigurationError(f"{str(path)!r} is no transcript: it is no JSON document: {error}") from error
+    problems = document_problems(document)
+    if problems:
+        raise ConfigurationError(f"{str(path)!r} is no transcript: {problems[0]}")
+    return document  # type: ignore[no-any-return]  # the schema says that it is an object
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_bytes().decode()
+    except OSError as error:
+        hint = ""
+        if path.with_name(path.name + JOURNAL_SUFFIX).exists():
+            hint = f"; its journal is there: ci-agent transcript recover {path}"
+        raise ConfigurationError(f"cannot read the transcript {str(path)!r}: {error.strerror}{hint}") from error
+
+
+def _journal_problems(contents: JournalContents) -> Iterator[Problem]:
+    yield from contents.problems
+    for record in contents.records:
+        yield from (Problem(f"record {record['seq']}: {text}") for text in line_problems(record))
+    if contents.dropped_bytes:
+        yield Problem(f"its last line was never finished ({contents.dropped_bytes} bytes)")
+    kinds = [record["kind"] for record in contents.records]
+    if kinds[:1] != ["run_start"] or kinds.count("run_start") > 1:
+        yield Problem("it does not begin with its run's start")
+    if not contents.is_closed:
+        yield Problem("it does not end with its run's end: the run was killed, or records were cut off")
+    elif kinds.count("run_end") > 1:
+        yield Problem("it goes on after its run's end")
+
+
+def _document_problems(document: Json) -> Iterator[Problem]:
+    broken = document_problems(document)
+    yield from map(Problem, broken)
+    if broken:
+        return
+    integrity = document[INTEGRITY]
+    if integrity["document_sha256"] != document_digest(document):
+        yield Problem("it was changed after it was written")
+    yield from (Problem(f"its journal: {text}") for text in integrity["problems"])
+    if not integrity["complete"]:
+        yield Problem("its run did not come to its end: records after the last may be missing")
+    yield from map(Problem, _contradictions(document))
+
+
+def _contradictions(document: JsonObject) -> Iterator[str]:
+    calls = document["tool_calls"]
+    if [call["seq"] for call in calls] != list(range(1, len(calls) + 1)):
+        yield "tool_calls are not numbered from 1 without a gap"
+    wanted = Counter((part["id"], part["name"]) for part in _call_parts(document))
+    answered = Counter((call["id"], call["tool"]) for call in calls)
+    if wanted != answered:
+        yield "tool_calls and the calls in the messages are not the same"
+    counts = Counter(call["status"] for call in calls)
+    if counts != Counter(document["result"]["tool_calls"]):
+        yield "result.tool_calls does not count what is in tool_calls"
+
+
+def _call_parts(document: JsonObject) -> Iterator[JsonObject]:
+    for message in document["messages"]:
+        if message["role"] == "assistant":
+            yield from (part for part in message["content"] if part["type"] == "tool_call")
