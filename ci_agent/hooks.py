@@ -40,7 +40,7 @@ class FactVerdict:
     """One thing that the call would do, and what the policy says of it."""
 
     kind: str
-    """exec, read, write, delete, net, tool or unknown."""
+    """exec, read, list, write, delete, net, tool or unknown."""
     value: str
     """The normalised value as a person would write it: a command line, an absolute path, a URL, a tool's name."""
     granted_by: str | None = None

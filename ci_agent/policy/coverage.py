@@ -1,0 +1,176 @@
+"""Whether a command pattern covers the words of a command (to allow it) or may mean them (to deny it)."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ci_agent.policy.command_patterns import CommandPattern, TokenPattern
+from ci_agent.policy.facts import ExecFact
+from ci_agent.policy.reach import fold
+from ci_agent.policy.words import Word
+
+_LONG_OPTION: Final = re.compile(r"--[A-Za-z0-9][A-Za-z0-9-]*=")
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How a pattern fits: for each word the index of the token that covers it; None: it was looked through."""
+
+    tokens: tuple[int | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Why a pattern does not fit, and how far it came: the more words, the nearer."""
+
+    words: int
+    why: str
+    is_hazard: bool = False
+
+
+def cover(pattern: CommandPattern, command: ExecFact) -> Coverage | Gap:
+    """Fit an allow rule's pattern to all words of a command."""
+    hazards = dict(command.hazards)
+    tokens: list[int | None] = []
+    at = 0
+    for position, word in enumerate(command.words):
+        token = pattern.tokens[at] if at < len(pattern.tokens) else None
+        gap = _covers(pattern, token, word, hazards.get(position))
+        if gap is None:
+            tokens.append(at)
+            at += token is not None
+        elif position in command.looked_through:
+            tokens.append(None)
+        else:
+            return Gap(position, gap, is_hazard=position in hazards and _would_cover(pattern, token, word))
+    if at < len(pattern.tokens):
+        return Gap(len(command.words), f"it goes on with `{pattern.tokens[at].text}`")
+    return Coverage(tuple(tokens))
+
+
+def _covers(pattern: CommandPattern, token: TokenPattern | None, word: Word, hazard: str | None) -> str | None:
+    """None when the token, or the closing `**`, covers the word; otherwise why not."""
+    if not _would_cover(pattern, token, word):
+        return f"`{word.text}` is not `{token.text}`" if token else f"it ends before `{word.text}`"
+    if hazard is not None and not (token and _spells(token, word)):
+        return f"`{word.text}` {hazard}, and no wildcard covers that"
+    return None
+
+
+def _would_cover(pattern: CommandPattern, token: TokenPattern | None, word: Word) -> bool:
+    if token is None:
+        return pattern.rest
+    if word.kind == "unknown":
+        return token.is_any and not word.splits
+    if word.kind == "glob":
+        return False
+    if word.kind == "choice":
+        return all(_would_cover(pattern, token, choice) for choice in word.choices)
+    return token.matches(word.text)
+
+
+def _spells(token: TokenPattern, word: Word) -> bool:
+    """The token is the word, or it is the long option's name with a wildcard for the value alone."""
+    if word.kind == "choice":
+        return all(_spells(token, choice) for choice in word.choices)
+    if word.literal is None:
+        return False
+    option = _LONG_OPTION.match(word.text)
+    return token.spells(word.text) or (
+        option is not None
+        and any(wild.prefix.startswith(option[0]) and wild.matches(word.text) for wild in token.alternatives)
+    )
+
+
+def may_mean(pattern: CommandPattern, words: Sequence[Word], looked_through: frozenset[int]) -> bool:
+    """Whether a deny rule's pattern is about the command: in doubt it is.
+
+    The program is compared by its base name. Options that stand before a word that the pattern names are passed
+    over, each with the word behind it, which may be its value.
+    """
+    if not words or not _may_be_program(pattern, words[0]):
+        return False
+    reached = {min(1, len(pattern.tokens))}
+    skips_value: set[int] = set()
+    for position, word in enumerate(words[1:], start=1):
+        following: set[int] = set()
+        for at in reached:
+            if at < len(pattern.tokens):
+                if _may_be(pattern.tokens[at], word):
+                    following.add(at + 1)
+            elif pattern.rest:
+                following.add(at)
+            if word.kind == "unknown" and word.splits:
+                following.update(range(at, len(pattern.tokens) + 1))
+            if position in looked_through or (_is_option(word) and at < len(pattern.tokens)) or at in skips_value:
+                following.add(at)
+        skips_value = {at for at in reached if at < len(pattern.tokens)} if _is_option(word) else set()
+        reached = following
+    return len(pattern.tokens) in reached
+
+
+def has(token: TokenPattern, words: Sequence[Word]) -> bool:
+    """Whether the word is among the arguments: as it stands, in a cluster of short options, as `--flag=value`."""
+    past_options = False
+    for word in words[1:]:
+        past_options = past_options or word.literal == "--"
+        if _holds(token, word, past_options):
+            return True
+    return False
+
+
+def _may_be_program(pattern: CommandPattern, word: Word) -> bool:
+    if not pattern.tokens:
+        return True
+    if word.literal is None:
+        return True
+    base = word.text.rpartition("/")[2]
+    return any(
+        wild.matches(word.text)
+        or wild.matches(base)
+        or wild.matches(fold(base))
+        or _base_name(wild.chunks) == fold(base)
+        for wild in pattern.tokens[0].alternatives
+    )
+
+
+def _base_name(chunks: tuple[str, ...]) -> str | None:
+    return fold(chunks[0].rpartition("/")[2]) if len(chunks) == 1 else None
+
+
+def _may_be(token: TokenPattern, word: Word) -> bool:
+    if word.kind == "choice":
+        return any(_may_be(token, choice) for choice in word.choices)
+    return word.literal is None or token.matches(word.text)
+
+
+def _is_option(word: Word) -> bool:
+    text = word.prefix if word.kind == "unknown" else word.text
+    return text.startswith("-") and text not in ("-", "--")
+
+
+def _holds(token: TokenPattern, word: Word, past_options: bool) -> bool:
+    if word.kind == "choice":
+        return any(_holds(token, choice, past_options) for choice in word.choices)
+    if word.literal is None:
+        return True
+    return any(
+        _is_or_holds(wild.literal, word.text, past_options) or (wild.literal is None and wild.matches(word.text))
+        for wild in token.alternatives
+    )
+
+
+def _is_or_holds(flag: str | None, word: str, past_options: bool) -> bool:
+    if flag is None:
+        return False
+    if not flag.startswith("-"):
+        return word == flag
+    if past_options:
+        return False
+    name = word.partition("=")[0]
+    if flag.startswith("--"):
+        # Programs take abbreviations of long options.
+        return name == flag or (len(name) > 2 and flag.startswith(name))
+    is_cluster = len(flag) == 2 and not word.startswith("--") and word.startswith("-")
+    return name == flag or (is_cluster and flag[1] in word[1:])

@@ -1,0 +1,110 @@
+"""Deciding: a call in, a decision out. Pure but for looking at the disk to see where paths lead."""
+
+from dataclasses import dataclass, replace
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Literal
+
+from ci_agent.errors import ConfigurationError
+from ci_agent.hooks import Decision
+from ci_agent.json_types import JsonObject
+from ci_agent.policy.cautious import interpret as interpret_cautiously
+from ci_agent.policy.decision import decision_of, denied
+from ci_agent.policy.denials import Denials
+from ci_agent.policy.disk import DiskBudget
+from ci_agent.policy.facts import FileFact
+from ci_agent.policy.grants import permits_address
+from ci_agent.policy.judge import Call, judge
+from ci_agent.policy.match import compile_rule
+from ci_agent.policy.protected import Surroundings, guard_read, guard_write
+from ci_agent.policy.reach import Anchors
+from ci_agent.policy.reaching import file_refusal
+from ci_agent.policy.rule_index import RuleIndex
+from ci_agent.policy.rules import PolicySource
+from ci_agent.policy.shell.literal import analyse as analyse_literally
+from ci_agent.policy.shell.program import BoundExceededError
+from ci_agent.policy.site import Analyse, Interpret, Site
+from ci_agent.policy.urls import parse_url
+from ci_agent.workspace import Workspace
+
+NO_SURROUNDINGS = Surroundings()
+
+
+def compile_policy(
+    source: PolicySource,
+    workspace: Workspace,
+    *,
+    around: Surroundings = NO_SURROUNDINGS,
+    analyse: Analyse = analyse_literally,
+    interpret: Interpret = interpret_cautiously,
+) -> "Policy":
+    """Make a policy ready to decide calls in a workspace; ConfigurationError when a matcher of a rule is wrong."""
+    around = replace(around, records=(*around.records, *map(Path, source.files)))
+    anchors = Anchors(workspace.root, around.home)
+    rules = []
+    for rule in source.rules:
+        try:
+            rules.append(compile_rule(rule, anchors, source.on_denied))
+        except ValueError as error:
+            raise ConfigurationError(f"{rule.source}: rule {rule.id}: {error}") from error
+    return Policy(source, Site(workspace, around, analyse, interpret), RuleIndex(rules))
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A policy, compiled for one workspace. It does not change, and counts nothing."""
+
+    source: PolicySource
+    site: Site
+    rules: RuleIndex
+
+    def decide(self, tool: str, arguments: JsonObject, *, exhausted: frozenset[str] = frozenset()) -> Decision:
+        """Whether a call may run, and why. Never raises: what goes wrong here is a denial.
+
+        `exhausted`: ids of allow rules whose `max_calls` are used up; they grant nothing.
+        """
+        on_denied = self.source.on_denied
+        try:
+            call = Call(self.site, self.rules, tool, arguments, exhausted)
+            return decision_of(call, judge(call), on_denied)
+        except BoundExceededError as error:
+            return denied("limit", str(error), on_denied)
+        except Exception as error:  # noqa: BLE001  # whatever fails while deciding is a denial, never a fall-through
+            return denied("engine_error", f"the policy engine failed ({type(error).__name__})", on_denied)
+
+    def can_allow(self, tool: str) -> bool:
+        """Whether any call of the tool could be allowed; tools for which it is not so need not be offered."""
+        rules = self.rules.for_tool(tool)
+        return bool(rules.allow) and not rules.is_forbidden
+
+    def permits_path(self, tool: str, access: Literal["read", "write"], path: Path) -> bool:
+        """Whether a file tool may open a resolved path, its other arguments aside. Never raises; safe in threads.
+
+        For a tool that is about to open a file, and for `grep` to pass over what must not be read.
+        """
+        try:
+            return self._permits_path(tool, access, path)
+        except Exception:  # noqa: BLE001  # as in `decide`
+            return False
+
+    def permits_address(self, url: str, address: str) -> bool:
+        """Whether `fetch` may connect to the address that the host of a URL was resolved to. Never raises.
+
+        A private address must be named by a rule that also grants the URL.
+        """
+        try:
+            return permits_address(self.rules.for_tool("fetch"), parse_url(url), ip_address(address))
+        except Exception:  # noqa: BLE001  # as in `decide`
+            return False
+
+    def _permits_path(self, tool: str, access: Literal["read", "write"], path: Path) -> bool:
+        around, root = self.site.around, self.site.workspace.root
+        if access == "read":
+            guarded = guard_read(path, around, by_tool=True)
+        else:
+            guarded = guard_write(path, root, around, by_tool=True)
+        fact = FileFact(access, path, path, guarded=guarded)
+        rules = self.rules.for_tool(tool)
+        forbidden = Denials(self.site, self.rules, tool, {}, DiskBudget()).of_path(fact)
+        near = {rule.id: rule for _, rule in rules.paths.near(fact.names)}
+        return forbidden is None and any(file_refusal(rule.reach or (), fact) is None for rule in near.values())

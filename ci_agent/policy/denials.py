@@ -1,0 +1,125 @@
+"""Whether a deny rule forbids a fact, or a part of it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ci_agent.json_types import JsonObject
+from ci_agent.policy.coverage import has, may_mean
+from ci_agent.policy.disk import DiskBudget, walk
+from ci_agent.policy.facts import ExecFact, Fact, FileFact, NetFact, ToolFact
+from ci_agent.policy.judge_arguments import arguments_may_match, named_files
+from ci_agent.policy.match import CompiledRule
+from ci_agent.policy.net import forbids_request
+from ci_agent.policy.reach import Names, fold_names, names_of
+from ci_agent.policy.reaching import forbids_path
+from ci_agent.policy.rule_index import SHARED_DENIES, FileDenies, RuleIndex
+from ci_agent.policy.site import Site
+from ci_agent.policy.tool_facts import FILE_TOOLS
+
+
+@dataclass(frozen=True, slots=True)
+class Forbidden:
+    rule: CompiledRule
+    about: ExecFact | ToolFact | FileFact | NetFact
+
+
+@dataclass(frozen=True, slots=True)
+class Denials:
+    """What one call is held against."""
+
+    site: Site
+    index: RuleIndex
+    tool: str
+    arguments: JsonObject
+    budget: DiskBudget
+
+    def of(self, fact: Fact) -> Iterator[Forbidden]:
+        """Every deny rule that forbids the fact, in order of its parts."""
+        if isinstance(fact, ExecFact):
+            yield from self._of_command(fact)
+        elif isinstance(fact, ToolFact):
+            yield from self._of_tool(fact)
+        elif isinstance(fact, FileFact):
+            yield from self._of_file(fact)
+
+    def of_path(self, fact: FileFact) -> CompiledRule | None:
+        """The first rule that forbids the file itself, whatever lies beneath it."""
+        return next((rule for denies in self._file_denies(fact) if (rule := denies.about(fact)) is not None), None)
+
+    def _of_command(self, command: ExecFact) -> Iterator[Forbidden]:
+        for rule in self.index.for_tool("bash").denied_programs.candidates(command):
+            if _is_about_command(rule, command) and arguments_may_match(self.site, rule, self.arguments):
+                yield Forbidden(rule, command)
+        for file in command.files:
+            yield from self._of_file(file)
+        for request in command.requests:
+            yield from self._of_request(request, "fetch")
+
+    def _of_tool(self, fact: ToolFact) -> Iterator[Forbidden]:
+        rules = self.index.for_tool(fact.name)
+        # Rules about files alone bind the files, below, whatever tool they come by.
+        for rule in rules.deny_by_arguments if fact.name in FILE_TOOLS else rules.deny:
+            if _is_about_tool(rule, fact) and arguments_may_match(self.site, rule, fact.arguments):
+                yield Forbidden(rule, fact)
+        files = fact.files if fact.name in FILE_TOOLS else tuple(self._named_files(fact))
+        for file in files:
+            yield from self._of_file(file)
+
+    def _named_files(self, fact: ToolFact) -> Iterator[FileFact]:
+        for rule in self.index.for_tool(fact.name).allow:
+            yield from named_files(self.site, rule, fact.arguments)
+
+    def _of_request(self, request: NetFact, tool: str) -> Iterator[Forbidden]:
+        for rule in self.index.for_tool(tool).deny:
+            if not rule.args and forbids_request(rule.net, request):
+                yield Forbidden(rule, request)
+
+    def _of_file(self, fact: FileFact) -> Iterator[Forbidden]:
+        for denies in self._file_denies(fact):
+            rule = denies.about(fact)
+            if rule is None and fact.recursive:
+                rule = self._beneath(denies, fact)
+            if rule is not None:
+                yield Forbidden(rule, fact)
+
+    def _file_denies(self, fact: FileFact) -> Iterator[FileDenies]:
+        own = () if self.tool == "bash" else (self.tool,)
+        for name in dict.fromkeys((*SHARED_DENIES[fact.effect], *own)):
+            denies = self.index.for_tool(name).denies
+            if denies:
+                yield denies
+
+    def _beneath(self, denies: FileDenies, fact: FileFact) -> CompiledRule | None:
+        """The first rule that forbids something that exists beneath a folder, and where a link there leads."""
+        for names in walk(fact.path, self.budget):
+            for spelling in self._spellings(fact, names):
+                rule = denies.about_name(spelling)
+                if rule is not None:
+                    return rule
+        return None
+
+    def _spellings(self, fact: FileFact, names: Names) -> Iterator[Names]:
+        for above in fact.denied_names:
+            yield (*above, *fold_names(names))
+        path = fact.path.joinpath(*names)
+        if path.is_symlink():
+            yield fold_names(names_of(path.resolve()))
+
+
+def _is_about_command(rule: CompiledRule, command: ExecFact) -> bool:
+    patterns = rule.commands
+    return (
+        (patterns is None or any(may_mean(each, command.words, command.looked_through) for each in patterns))
+        and (rule.has is None or any(has(token, command.words) for token in rule.has))
+        and (rule.env is None or any(name.matches(each) for name in rule.env for each in command.assignments))
+        and (rule.reach is None or any(forbids_path(rule.reach, file) for file in command.files))
+        and (not rule.net.is_written or any(forbids_request(rule.net, each) for each in command.requests))
+    )
+
+
+def _is_about_tool(rule: CompiledRule, fact: ToolFact) -> bool:
+    if rule.commands is not None and rule.reach is None:
+        return False
+    files_fit = rule.reach is None or any(forbids_path(rule.reach, file) for file in fact.files)
+    requests_fit = not rule.net.is_written or any(forbids_request(rule.net, each) for each in fact.requests)
+    return files_fit and requests_fit

@@ -1,0 +1,72 @@
+"""Facts in words: for the record, for the model, for people."""
+
+import shlex
+from typing import Final, assert_never
+
+from ci_agent.policy.facts import ExecFact, FileFact, NetFact, ToolFact, UnknownFact
+from ci_agent.terminal import printable, shortened
+
+_MAX_CHARACTERS: Final = 300
+
+_DOING: Final = {"read": "reading", "list": "listing", "write": "writing", "delete": "deleting"}
+
+
+def kind_of(fact: ExecFact | ToolFact | FileFact | NetFact | UnknownFact) -> str:
+    """The kind that a record names."""
+    match fact:
+        case ExecFact():
+            return "exec"
+        case ToolFact():
+            return "tool"
+        case FileFact():
+            return fact.effect
+        case NetFact():
+            return "net"
+        case UnknownFact():
+            return "unknown"
+        case _:
+            assert_never(fact)
+
+
+def value_of(fact: ExecFact | ToolFact | FileFact | NetFact | UnknownFact) -> str:
+    """The normalised value: a command line, an absolute path, a method and a URL, a tool's name, a reason."""
+    match fact:
+        case ExecFact():
+            return _short(
+                " ".join(word.text if word.literal is None else shlex.quote(word.text) for word in fact.words)
+            )
+        case ToolFact():
+            return _short(fact.name)
+        case FileFact():
+            return _short(str(fact.path))
+        case NetFact():
+            return _short(f"{fact.method} {fact.url}")
+        case UnknownFact():
+            return _short(fact.why)
+        case _:
+            assert_never(fact)
+
+
+def doing(fact: ExecFact | ToolFact | FileFact | NetFact) -> str:
+    """What the call would do, as the subject of a sentence."""
+    value = value_of(fact)
+    match fact:
+        case ExecFact():
+            return f"running `{value}`"
+        case ToolFact():
+            return f"calling {value}"
+        case FileFact():
+            return f"{_DOING[fact.effect]} {value}"
+        case NetFact():
+            return f"requesting {value}"
+        case _:
+            assert_never(fact)
+
+
+def one_line(text: str, max_characters: int = 1_000) -> str:
+    """Fit for a line of a log or a message to a model."""
+    return shortened(printable(" ".join(text.split())), max_characters)
+
+
+def _short(text: str) -> str:
+    return one_line(text, _MAX_CHARACTERS)

@@ -1,0 +1,122 @@
+"""What a call would do, as facts: programs run, files and hosts reached, tools used; or that it cannot be known."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from ci_agent.hooks import DecisionCode
+from ci_agent.json_types import JsonObject
+from ci_agent.policy.effects import FileEffect
+from ci_agent.policy.protected import FREE, Guarded
+from ci_agent.policy.reach import Names, fold_names, names_of
+from ci_agent.policy.urls import Url
+from ci_agent.policy.words import Word
+
+Span: TypeAlias = tuple[int, int]
+"""Where in an argument, in characters: start and end."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileFact:
+    """A file or folder that is read, listed, written or deleted."""
+
+    effect: FileEffect
+    path: Path
+    """Resolved, but for the last name of what is deleted: a link is deleted, not what it leads to."""
+    written: Path
+    """As it was written, made absolute; links not followed."""
+    is_folder: bool = False
+    """A folder is there now."""
+    recursive: bool = False
+    """All beneath it is meant too."""
+    guarded: Guarded = FREE
+    argument: str | None = None
+    span: Span | None = None
+
+    @property
+    def names(self) -> Names:
+        return names_of(self.path)
+
+    @property
+    def denied_names(self) -> tuple[Names, ...]:
+        """The folded paths that a deny rule looks at: where it leads, and how it was written."""
+        folded = fold_names(self.names)
+        written = fold_names(names_of(self.written))
+        return (folded,) if written == folded else (folded, written)
+
+
+@dataclass(frozen=True, slots=True)
+class NetFact:
+    """A request to a host."""
+
+    url: Url
+    method: str
+    argument: str | None = None
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The command that starts another one, and which of its words says so."""
+
+    command: "ExecFact"
+    position: int | None
+    """Index of the inner command's name among the words; None: it stands in none of them."""
+    is_script: bool = False
+    """The word at `position` is shell text that holds the inner command."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExecFact:
+    """A program that is run, with all that its profile knows of this run."""
+
+    words: tuple[Word, ...]
+    assignments: tuple[str, ...]
+    """Names of the variables that are set for it."""
+    folder: Path
+    files: tuple[FileFact, ...]
+    """Files of its words and of its input redirections."""
+    requests: tuple[NetFact, ...]
+    hazards: tuple[tuple[int, str], ...]
+    """Words that only a pattern which spells them covers, and what they do."""
+    looked_through: frozenset[int]
+    """Words that a pattern need not name."""
+    needs_rule: bool
+    """False for a wrapper whose inner command needs one instead."""
+    origin: Origin | None = None
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFact:
+    """A call of a tool other than the shell."""
+
+    name: str
+    arguments: JsonObject
+    files: tuple[FileFact, ...] = ()
+    requests: tuple[NetFact, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownFact:
+    """Something that the call would do and nobody can know."""
+
+    why: str
+    code: DecisionCode = "unparsable"
+    argument: str | None = None
+    span: Span | None = None
+
+
+Fact: TypeAlias = ExecFact | ToolFact | FileFact | UnknownFact
+"""What one rule must grant as a whole. A file fact that stands alone is a redirection of the shell."""
+
+AccessName: TypeAlias = Literal["read", "write"]
+
+
+def parts(fact: Fact) -> Iterator[Fact | NetFact]:
+    """The fact and all that belongs to it."""
+    yield fact
+    if isinstance(fact, ExecFact | ToolFact):
+        yield from fact.files
+        yield from fact.requests

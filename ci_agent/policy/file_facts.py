@@ -1,0 +1,154 @@
+"""From a path as it was written to a fact: where it leads, and what would have to be spelled to reach it."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ci_agent.policy.disk import DiskBudget, UnknownGlobError, expand_glob, names_beneath
+from ci_agent.policy.effects import FileEffect, FileUse
+from ci_agent.policy.facts import FileFact, Span, UnknownFact
+from ci_agent.policy.protected import (
+    UNKNOWN_NAMES,
+    Guarded,
+    enters_kernel_folder,
+    guard_read,
+    guard_write,
+    is_kernel_path,
+)
+from ci_agent.policy.reach import Names
+from ci_agent.policy.site import Site
+from ci_agent.policy.words import Word
+from ci_agent.workspace import InvalidPathError
+
+_DEVICES_READ = frozenset({"/dev/null", "/dev/stdin", "/dev/fd/0"})
+_DEVICES_WRITTEN = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/fd/1", "/dev/fd/2"})
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a path stands, and what may be looked at to find out where it leads."""
+
+    folder: Path | None
+    """What it is relative to; None: not known."""
+    budget: DiskBudget
+    argument: str
+    span: Span | None = None
+    by_tool: bool = False
+    """A file tool opens it, not a program in the shell."""
+
+    def unknown(self, why: str) -> UnknownFact:
+        return UnknownFact(why, argument=self.argument, span=self.span)
+
+
+def reaches_no_file(text: str, effect: FileEffect) -> bool:
+    """`/dev/null` and its like: nothing is read there and nothing is kept."""
+    return (effect in ("read", "list") and text in _DEVICES_READ) or (effect == "write" and text in _DEVICES_WRITTEN)
+
+
+def use_facts(site: Site, use: FileUse, place: Place) -> Iterator[FileFact | UnknownFact]:
+    """The files that a program's use of a word may concern."""
+    texts = possible_texts(use.path, place)
+    if texts is None:
+        yield place.unknown(f"which file {use.path.text} means is not known")
+        return
+    for text in texts:
+        if reaches_no_file(text, use.effect):
+            continue
+        # With sources, what lands there tells whether more than the path itself is written.
+        fact = file_fact(site, text, use.effect, place, recursive=use.recursive and not use.into)
+        if isinstance(fact, FileFact) and use.into:
+            yield from _into(site, fact, use.into, place)
+        else:
+            yield fact
+
+
+def possible_texts(word: Word, place: Place) -> list[str] | None:
+    """Every word that bash may make of one; None: nobody knows them all."""
+    if word.kind == "literal":
+        return [word.text]
+    if word.kind == "choice":
+        options = [possible_texts(choice, place) for choice in word.choices]
+        known = [texts for texts in options if texts is not None]
+        return [text for texts in known for text in texts] if len(known) == len(options) else None
+    if word.kind == "glob" and (place.folder is not None or word.text.startswith("/")):
+        try:
+            return expand_glob(word.text, place.folder or Path("/"), place.budget)
+        except UnknownGlobError:
+            return None
+    return None
+
+
+def file_fact(
+    site: Site, text: str, effect: FileEffect, place: Place, *, recursive: bool = False
+) -> FileFact | UnknownFact:
+    """The fact for one path; UnknownFact for text that is no path, or whose beginning is not known."""
+    try:
+        path, written = _locate(site, text, effect, place.folder)
+    except InvalidPathError as error:
+        return place.unknown(str(error))
+    is_folder = path.is_dir()
+    beneath: list[Names] | None = None
+    if effect in ("read", "list"):
+        recursive = recursive and is_folder
+        guarded = guard_read(path, site.around, recursive=recursive, by_tool=place.by_tool)
+    else:
+        recursive = recursive or (effect == "delete" and is_folder and not path.is_symlink())
+        if recursive:
+            beneath = list(names_beneath(path, place.budget)) if is_folder else list(UNKNOWN_NAMES)
+        guarded = _guard(site, path, beneath, place)
+    return FileFact(effect, path, written, is_folder, recursive, guarded, place.argument, place.span)
+
+
+def _guard(site: Site, path: Path, beneath: list[Names] | None, place: Place) -> Guarded:
+    return guard_write(path, site.workspace.root, site.around, beneath=beneath, by_tool=place.by_tool)
+
+
+def _locate(site: Site, text: str, effect: FileEffect, folder: Path | None) -> tuple[Path, Path]:
+    """Where a path leads, and how it was written, both absolute."""
+    if text.startswith("~"):
+        text = _at_home(site, text)
+    if folder is None and not text.startswith("/"):
+        raise InvalidPathError(f"the folder that {text!r} starts in is not known")
+    start = folder or Path("/")
+    written = Path(os.path.normpath(os.path.join(start, text)))
+    if is_kernel_path(written):
+        return written, written
+    if enters_kernel_folder(start, text):
+        raise InvalidPathError(f"what {text!r} leads to depends on the process that opens it")
+    if effect == "delete" and not text.endswith("/") and os.path.basename(text) not in ("", ".", ".."):
+        parent = site.workspace.resolve(os.path.dirname(text) or ".", start=start)
+        return parent / os.path.basename(text), written
+    return site.workspace.resolve(text, start=start), written
+
+
+def _at_home(site: Site, text: str) -> str:
+    user, slash, rest = text.partition("/")
+    if user != "~" or site.around.home is None:
+        raise InvalidPathError(f"the home folder that {text!r} starts in is not known")
+    return f"{site.around.home}{slash}{rest}"
+
+
+def _into(site: Site, target: FileFact, sources: tuple[Word, ...], place: Place) -> Iterator[FileFact | UnknownFact]:
+    """What is written when files are copied or moved to a path that may be a folder."""
+    for source in sources:
+        texts = possible_texts(source, place)
+        if texts is None:
+            guarded = _guard(site, target.path, list(UNKNOWN_NAMES), place)
+            yield replace(target, recursive=target.is_folder, guarded=guarded)
+        else:
+            yield from (_landing(site, target, text, place) for text in texts)
+
+
+def _landing(site: Site, target: FileFact, source: str, place: Place) -> FileFact | UnknownFact:
+    origin = file_fact(site, source, "list", place)
+    if isinstance(origin, UnknownFact):
+        return origin
+    landed: FileFact | UnknownFact = target
+    if target.is_folder:
+        name = os.path.basename(os.path.normpath(source))
+        landed = file_fact(site, os.path.join(target.path, name), "write", place)
+    if isinstance(landed, UnknownFact) or not origin.is_folder:
+        return landed
+    guarded = _guard(site, landed.path, list(names_beneath(origin.path, place.budget)), place)
+    return replace(landed, recursive=True, guarded=guarded)

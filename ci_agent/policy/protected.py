@@ -1,0 +1,184 @@
+"""What no wildcard may reach, whatever a rule says: repositories' own files, the record, the kernel, the runner."""
+
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from ci_agent.policy.disk import DiskBudget, walk
+from ci_agent.policy.reach import Names, fold_names, names_of
+
+Run: TypeAlias = Names
+"""Folded names that follow one another in a path; a glob that spells them may reach it."""
+
+GIT: Final[Run] = (".git",)
+WORKFLOWS: Final[Run] = (".github", "workflows")
+
+_KERNEL_FOLDERS: Final = ("proc", "sys", "dev")
+
+_NEVER_READ: Final = frozenset(
+    {"environ", "mem", "kmem", "kcore", "kmsg", "port", "auxv", "maps", "smaps", "pagemap", "syscall", "stack"}
+    | {"fd", "fdinfo", "map_files", "root", "cwd", "exe"}
+)
+"""Names beneath the kernel's folders that open the memory, the environment or the files of a process."""
+
+_MAX_LINKS: Final = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What lies around a workspace and bears on decisions. All paths absolute and free of symlinks."""
+
+    home: Path | None = None
+    """Of the user who runs the tools; None: `~` is not known and what it names is denied."""
+    records: tuple[Path, ...] = ()
+    """The transcript, its journal and the lock of this run; nothing that a tool does may change them."""
+    runner_files: tuple[Path, ...] = ()
+    """What speaks to the CI runner: its folder of command files, and each of them; not there for tools."""
+    exported: frozenset[str] = frozenset()
+    """Names of variables in the environment of tools, beside those that are always special."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """What a rule would have to spell to reach a path, and why no rule can, if none can."""
+
+    must_spell: frozenset[Run] = frozenset()
+    sealed: str | None = None
+
+
+FREE: Final = Guarded()
+
+
+def guard_write(
+    path: Path, workspace: Path, around: Surroundings, *, beneath: Iterable[Names] | None = None, by_tool: bool = False
+) -> Guarded:
+    """For a path that is written or deleted.
+
+    `beneath`: the names, relative to the path, that are meant as well; None: it is meant alone.
+    """
+    sealed = _sealed_for_all(path, around, by_tool) or _at_stake(path, around, whole=beneath is not None)
+    if sealed is not None:
+        return Guarded(sealed=sealed)
+    inside = _below(path, workspace)
+    runs = set(_runs_in(inside)) | _kernel_run(path)
+    for names in beneath or ():
+        runs.update(_runs_in((*inside, *fold_names(names))))
+    if not runs:
+        runs.update(_runs_by_second_link(path))
+    return Guarded(must_spell=frozenset(runs))
+
+
+def guard_read(path: Path, around: Surroundings, *, recursive: bool = False, by_tool: bool = False) -> Guarded:
+    """For a path that is read or listed."""
+    sealed = _sealed_for_all(path, around, by_tool)
+    if sealed is not None:
+        return Guarded(sealed=sealed)
+    runs = _kernel_run(path)
+    for file in around.runner_files:
+        if file == path or file in path.parents or (recursive and path in file.parents):
+            runs.add(fold_names(names_of(file)))
+    if recursive and path == Path("/"):
+        runs.update((name,) for name in _KERNEL_FOLDERS)
+    return Guarded(must_spell=frozenset(runs))
+
+
+def is_kernel_path(path: Path) -> bool:
+    return path.parts[1:2] != () and path.parts[1] in _KERNEL_FOLDERS
+
+
+def enters_kernel_folder(folder: Path, text: str) -> bool:
+    """Whether the path, as it is written, leads through a folder of the kernel on its way to somewhere else.
+
+    What `/proc/self/cwd` means depends on who opens it, so such a path cannot be resolved beforehand.
+    """
+    pending = [*Path(os.path.join(folder, text)).parts[::-1]]
+    at, links = Path(pending.pop()), 0
+    while pending:
+        name = pending.pop()
+        at = at.parent if name == ".." else at / name
+        if is_kernel_path(at):
+            return True
+        if name != ".." and at.is_symlink():
+            links += 1
+            if links > _MAX_LINKS:
+                return True
+            target = Path(os.readlink(at))
+            at = at.parent
+            pending += target.parts[::-1] if not target.is_absolute() else target.parts[:0:-1]
+            at = Path("/") if target.is_absolute() else at
+    return False
+
+
+UNKNOWN_NAMES: Final[tuple[Names, ...]] = (GIT, WORKFLOWS)
+"""What may come to lie beneath a folder into which nobody knows what is put."""
+
+
+def _sealed_for_all(path: Path, around: Surroundings, by_tool: bool) -> str | None:
+    if is_kernel_path(path) and (by_tool or any(name in _NEVER_READ for name in path.parts)):
+        return "the kernel's folders are out of reach"
+    runner = any(file == path or file in path.parents for file in around.runner_files)
+    return "the CI runner's own files are out of reach" if runner and by_tool else None
+
+
+def _at_stake(path: Path, around: Surroundings, *, whole: bool) -> str | None:
+    for file in around.records:
+        same = fold_names(names_of(file)) == fold_names(names_of(path))
+        if same or (whole and path in file.parents):
+            return "the policy and the record of the run are never written by a tool"
+        if _same_file(file, path):
+            return "it is another name of the policy or of the record of the run"
+    if any(file == path or file in path.parents or (whole and path in file.parents) for file in around.runner_files):
+        return "only the CI runner writes its own files"
+    return None
+
+
+def _same_file(left: Path, right: Path) -> bool:
+    try:
+        return os.path.samefile(left, right)
+    except OSError:
+        return False
+
+
+def _below(path: Path, workspace: Path) -> Names:
+    inside = path.is_relative_to(workspace)
+    return fold_names(path.relative_to(workspace).parts if inside else names_of(path))
+
+
+def _runs_in(names: Names) -> Iterator[Run]:
+    if ".git" in names:
+        yield GIT
+    if any(names[at : at + 2] == WORKFLOWS for at in range(len(names) - 1)):
+        yield WORKFLOWS
+
+
+def _kernel_run(path: Path) -> set[Run]:
+    return {(path.parts[1],)} if is_kernel_path(path) else set()
+
+
+def _runs_by_second_link(path: Path) -> Iterator[Run]:
+    """A file with several links may be known under a protected name too."""
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return
+    if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
+        for folder in path.parents:
+            for run in (GIT, WORKFLOWS):
+                if _holds(folder.joinpath(*run), status):
+                    yield run
+
+
+def _holds(folder: Path, status: os.stat_result) -> bool:
+    if not folder.is_dir():
+        return False
+    for names in walk(folder, DiskBudget()):
+        try:
+            other = os.lstat(folder.joinpath(*names))
+        except OSError:
+            continue
+        if (other.st_ino, other.st_dev) == (status.st_ino, status.st_dev):
+            return True
+    return False

@@ -1,0 +1,152 @@
+"""Which files a rule reaches: its globs, anchored, and an index that finds the globs worth trying for a path."""
+
+import os
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeAlias, TypeVar
+
+from ci_agent.policy.path_globs import Part, PathGlob, covers_beneath, matches_parts
+from ci_agent.policy.wildcards import Wildcard
+
+Names: TypeAlias = tuple[str, ...]
+"""An absolute path without its `/`, name by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnchoredGlob:
+    text: str
+    """As it was written."""
+    prefix: Names
+    """What every path that it covers begins with."""
+    tail: tuple[Part, ...]
+
+    def covers(self, names: Names) -> bool:
+        size = len(self.prefix)
+        return names[:size] == self.prefix and matches_parts(self.tail, names[size:])
+
+    def covers_listing(self, names: Names) -> bool:
+        """Whether a folder's list of names is within reach: the folder itself, or all that it holds, fits."""
+        return self.covers(names) or self.covers((*names, ""))
+
+    def covers_beneath(self, names: Names) -> bool:
+        """Whether everything beneath a folder fits."""
+        size = len(self.prefix)
+        return names[:size] == self.prefix and covers_beneath(self.tail, names[size:])
+
+    def spells(self, run: Names) -> bool:
+        """Whether these names stand in it one after another, without a wildcard, in any case."""
+        literals = [fold(part.literal) if part and part.literal is not None else None for part in self._parts()]
+        return any(tuple(literals[at : at + len(run)]) == run for at in range(len(literals) - len(run) + 1))
+
+    def _parts(self) -> tuple[Part, ...]:
+        return (*(Wildcard((name,)) for name in self.prefix), *self.tail)
+
+
+@dataclass(frozen=True, slots=True)
+class Anchors:
+    """Where globs start."""
+
+    workspace: Path
+    home: Path | None
+
+
+def names_of(path: Path) -> Names:
+    return path.parts[1:]
+
+
+def fold(name: str) -> str:
+    """The form in which denies compare: on some systems names that differ in case or composition are one file."""
+    if name.isascii():
+        return name.lower()
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+
+
+def fold_names(names: Names) -> Names:
+    return tuple(map(fold, names))
+
+
+def anchor(glob: PathGlob, anchors: Anchors) -> tuple[AnchoredGlob, ...]:
+    """The globs, from `/` on, that an allow rule's glob stands for; ValueError for `~/` when there is no home.
+
+    The fixed beginning of an absolute glob is freed of symlinks, as every path is before it is matched
+    (`/tmp` is a link on macOS). One in the workspace is not: who may edit the workspace could turn it elsewhere.
+    """
+    base = _base(glob, anchors)
+    anchored = [_split(glob.text, base, parts) for parts in glob.alternatives]
+    if glob.anchor == "workspace":
+        return tuple(anchored)
+    return tuple(_without_links(each, anchors) for each in anchored)
+
+
+def anchor_for_denial(glob: PathGlob, anchors: Anchors) -> tuple[AnchoredGlob, ...]:
+    """As `anchor`, folded, and in both spellings where the fixed beginning leads through a symlink."""
+    base = _base(glob, anchors)
+    written = [_split(glob.text, base, parts) for parts in glob.alternatives]
+    both = [*written, *(_resolved(each) for each in written)]
+    return tuple(dict.fromkeys(_folded(each) for each in both))
+
+
+Payload = TypeVar("Payload")
+
+
+class GlobIndex(Generic[Payload]):
+    """Finds what belongs to the globs that cover a path, without trying all of them."""
+
+    def __init__(self, entries: Iterable[tuple[AnchoredGlob, Payload]]) -> None:
+        self._by_last_name: dict[tuple[Names, str], list[tuple[AnchoredGlob, Payload]]] = {}
+        self._others: dict[Names, list[tuple[AnchoredGlob, Payload]]] = {}
+        for glob, payload in entries:
+            last = glob.tail[-1].literal if glob.tail and glob.tail[-1] else None
+            if last is None:
+                self._others.setdefault(glob.prefix, []).append((glob, payload))
+            else:
+                self._by_last_name.setdefault((glob.prefix, last), []).append((glob, payload))
+
+    def __bool__(self) -> bool:
+        return bool(self._by_last_name or self._others)
+
+    def near(self, names: Names) -> Iterator[tuple[AnchoredGlob, Payload]]:
+        """The globs that may cover the path, or list it, or all beneath it."""
+        last = names[-1] if names else ""
+        for size in range(len(names) + 1):
+            prefix = names[:size]
+            yield from self._others.get(prefix, ())
+            yield from self._by_last_name.get((prefix, last), ())
+
+    def covering(self, names: Names) -> Iterator[Payload]:
+        return (payload for glob, payload in self.near(names) if glob.covers(names))
+
+
+def _base(glob: PathGlob, anchors: Anchors) -> Names:
+    if glob.anchor == "workspace":
+        return names_of(anchors.workspace)
+    if glob.anchor == "root":
+        return ()
+    if anchors.home is None:
+        raise ValueError(f"{glob.text!r}: the home folder is not known here; write the absolute path")
+    return names_of(anchors.home)
+
+
+def _split(text: str, base: Names, parts: Sequence[Part]) -> AnchoredGlob:
+    prefix = list(base)
+    for at, part in enumerate(parts):
+        if part is None or part.literal is None:
+            return AnchoredGlob(text, tuple(prefix), tuple(parts[at:]))
+        prefix.append(part.literal)
+    return AnchoredGlob(text, tuple(prefix), ())
+
+
+def _without_links(glob: AnchoredGlob, anchors: Anchors) -> AnchoredGlob:
+    inside = names_of(anchors.workspace)
+    return glob if glob.prefix[: len(inside)] == inside else _resolved(glob)
+
+
+def _resolved(glob: AnchoredGlob) -> AnchoredGlob:
+    return AnchoredGlob(glob.text, names_of(Path(os.path.realpath("/" + "/".join(glob.prefix)))), glob.tail)
+
+
+def _folded(glob: AnchoredGlob) -> AnchoredGlob:
+    tail = tuple(part and Wildcard(tuple(map(fold, part.chunks))) for part in glob.tail)
+    return AnchoredGlob(glob.text, fold_names(glob.prefix), tail)

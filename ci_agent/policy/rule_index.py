@@ -1,0 +1,208 @@
+"""Finding the rules worth trying, so that ten thousand rules cost a call no more than ten."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from ci_agent.hooks import OnDenied
+from ci_agent.policy.command_patterns import CommandPattern
+from ci_agent.policy.effects import FileEffect
+from ci_agent.policy.facts import ExecFact, FileFact, NetFact
+from ci_agent.policy.match import CompiledRule
+from ci_agent.policy.reach import GlobIndex, Names, fold
+from ci_agent.policy.wildcards import Wildcard
+
+SHARED_DENIES: Final[dict[FileEffect, tuple[str, ...]]] = {
+    "read": ("read",),
+    "list": (),
+    "write": ("write", "edit"),
+    "delete": ("write", "edit"),
+}
+"""A deny rule for these tools binds whatever has the effect, whoever causes it."""
+
+_MAX_TOOLS = 256
+"""Tool names whose rules are kept at hand; a model may invent any number of them."""
+
+
+_STRICTNESS: Final[tuple[OnDenied, ...]] = ("stop", "fail", "record")
+
+MAX_NEAREST = 50
+"""Rules among which the nearest to a denied call is looked for."""
+
+
+class RuleIndex:
+    """All rules of a policy, arranged by tool."""
+
+    def __init__(self, rules: Iterable[CompiledRule]) -> None:
+        self._by_name: dict[str, list[CompiledRule]] = {}
+        self._by_pattern: list[CompiledRule] = []
+        self._tools: dict[str, ToolRules] = {}
+        for rule in rules:
+            names = [name for pattern in rule.tools for name in pattern.literals or ()]
+            if any(pattern.literals is None for pattern in rule.tools):
+                self._by_pattern.append(rule)
+            else:
+                for name in dict.fromkeys(names):
+                    self._by_name.setdefault(name, []).append(rule)
+
+    def for_tool(self, name: str) -> "ToolRules":
+        """The rules about one tool, allow rules and deny rules apart."""
+        found = self._tools.get(name)
+        if found is None:
+            found = ToolRules(list(self._about(name)))
+            if len(self._tools) >= _MAX_TOOLS:
+                self._tools.clear()
+            self._tools[name] = found
+        return found
+
+    def _about(self, name: str) -> Iterator[CompiledRule]:
+        # A deny rule may mean a name that it does not spell (`a___b`), so the patterns judge every name.
+        yield from self._by_name.get(name, ())
+        yield from (rule for rule in self._by_pattern if _is_about(rule, name))
+
+
+class ToolRules:
+    """The rules about one tool, in their canonical order."""
+
+    def __init__(self, rules: Sequence[CompiledRule]) -> None:
+        ordered = sorted(rules, key=canonical_order)
+        self.allow = [rule for rule in ordered if rule.rule.effect == "allow"]
+        self.deny = [rule for rule in ordered if rule.rule.effect == "deny"]
+        self.deny_by_arguments = [rule for rule in self.deny if rule.args]
+        self.programs = ProgramIndex(self.allow)
+        self.denied_programs = ProgramIndex(self.deny, denies=True)
+        self.paths = GlobIndex((glob, rule) for rule in self.allow for glob in rule.reach or ())
+        self.denies = FileDenies(self.deny)
+        self.hosts = HostIndex(self.allow)
+
+    @property
+    def is_forbidden(self) -> bool:
+        """A deny rule without any matcher is about every call."""
+        return any(is_bare(rule) for rule in self.deny)
+
+
+class FileDenies:
+    """Deny rules about files: those with globs, and those that forbid everywhere."""
+
+    def __init__(self, rules: Sequence[CompiledRule]) -> None:
+        self.everywhere = [rule for rule in rules if is_bare(rule)]
+        plain = [rule for rule in rules if rule.reach is not None and not rule.args]
+        self._globs = GlobIndex((glob, rule) for rule in plain for glob in rule.reach or ())
+
+    def __bool__(self) -> bool:
+        return bool(self.everywhere or self._globs)
+
+    def about(self, fact: FileFact) -> CompiledRule | None:
+        """The first rule that forbids the path itself."""
+        lists = fact.is_folder and fact.effect in ("read", "list")
+        found = [rule for names in fact.denied_names for rule in self._about(names, lists=lists)]
+        return min([*self.everywhere, *found], key=strictest_first, default=None)
+
+    def about_name(self, names: Names) -> CompiledRule | None:
+        """The first rule that forbids a folded path."""
+        return min(self._globs.covering(names), key=strictest_first, default=None)
+
+    def _about(self, names: Names, *, lists: bool) -> Iterator[CompiledRule]:
+        for glob, rule in self._globs.near(names):
+            if glob.covers_listing(names) if lists else glob.covers(names):
+                yield rule
+
+
+class ProgramIndex:
+    """Rules by the program that their patterns name, and by the first argument after it when they spell one."""
+
+    def __init__(self, rules: Sequence[CompiledRule], *, denies: bool = False) -> None:
+        self._denies = denies
+        self._by_words: dict[tuple[str, str], list[CompiledRule]] = {}
+        self._by_program: dict[str, list[CompiledRule]] = {}
+        self._named: dict[str, list[CompiledRule]] = {}
+        self._any: list[CompiledRule] = []
+        for rule in rules:
+            if rule.commands is None:
+                self._any += [rule] * denies
+            for pattern in rule.commands or ():
+                self._add(pattern, rule)
+
+    def candidates(self, command: ExecFact) -> list[CompiledRule]:
+        """Rules that may cover the command, by themselves or by spelling it inside an outer one."""
+        found = {rule.id: rule for each in _outwards(command) for rule in self._about(each)}
+        return sorted(found.values(), key=canonical_order)
+
+    def about_program(self, command: ExecFact) -> list[CompiledRule]:
+        """Some of the rules that name the program, whatever arguments they want; for explanations."""
+        return self._named.get(self._name(command.words[0].text), [])[:MAX_NEAREST]
+
+    def _about(self, command: ExecFact) -> Iterator[CompiledRule]:
+        name = self._name(command.words[0].text)
+        yield from self._any
+        yield from self._by_program.get(name, ())
+        for word in dict.fromkeys(word.text for word in command.words[1:]):
+            yield from self._by_words.get((name, word), ())
+
+    def _add(self, pattern: CommandPattern, rule: CompiledRule) -> None:
+        programs = _literals(pattern.tokens[0].alternatives) if pattern.tokens else None
+        if programs is None:
+            self._any.append(rule)
+            return
+        # A deny rule sees through words that are not literal, so its index looks at the program alone.
+        seconds = _literals(pattern.tokens[1].alternatives) if len(pattern.tokens) > 1 and not self._denies else None
+        for program in dict.fromkeys(map(self._name, programs)):
+            self._named.setdefault(program, []).append(rule)
+            if seconds is None:
+                self._by_program.setdefault(program, []).append(rule)
+            for second in dict.fromkeys(seconds or ()):
+                self._by_words.setdefault((program, second), []).append(rule)
+
+    def _name(self, program: str) -> str:
+        return fold(program.rpartition("/")[2]) if self._denies else program
+
+
+class HostIndex:
+    """Rules by the hosts that they name."""
+
+    def __init__(self, rules: Sequence[CompiledRule]) -> None:
+        self._by_name: dict[str, list[CompiledRule]] = {}
+        self._others: list[CompiledRule] = []
+        for rule in rules:
+            hosts = rule.net.hosts
+            if hosts is None or hosts.suffixes or hosts.networks or hosts.any_public:
+                self._others.append(rule)
+            else:
+                for name in hosts.names:
+                    self._by_name.setdefault(name, []).append(rule)
+
+    def candidates(self, request: NetFact) -> list[CompiledRule]:
+        return sorted([*self._by_name.get(request.url.host, ()), *self._others], key=canonical_order)
+
+
+def canonical_order(rule: CompiledRule) -> tuple[bool, str]:
+    """Rules that count their calls come last; otherwise by id, so that the order of a file never matters."""
+    return (rule.rule.max_calls is not None, rule.id)
+
+
+def strictest_first(rule: CompiledRule) -> tuple[int, str]:
+    """Of several rules that forbid the same, the one whose denial does most to the run decides."""
+    return (_STRICTNESS.index(rule.on_denied), rule.id)
+
+
+def is_bare(rule: CompiledRule) -> bool:
+    """Without any matcher."""
+    return rule.commands is None and rule.reach is None and not rule.args and not rule.net.is_written
+
+
+def _is_about(rule: CompiledRule, tool: str) -> bool:
+    if rule.rule.effect == "allow":
+        return any(pattern.covers(tool) for pattern in rule.tools)
+    return any(pattern.may_mean(tool) for pattern in rule.tools)
+
+
+def _outwards(command: ExecFact) -> Iterator[ExecFact]:
+    at: ExecFact | None = command
+    while at is not None:
+        yield at
+        at = at.origin.command if at.origin else None
+
+
+def _literals(alternatives: Sequence[Wildcard]) -> list[str] | None:
+    texts = [wild.literal for wild in alternatives]
+    known = [text for text in texts if text is not None]
+    return known if len(known) == len(texts) else None

@@ -1,0 +1,25 @@
+"""Where calls are decided: the workspace, what lies around it, and the readers of shell text and of programs."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from ci_agent.policy.effects import Effects
+from ci_agent.policy.protected import Surroundings
+from ci_agent.policy.shell.program import ShellProgram
+from ci_agent.policy.words import Word
+from ci_agent.workspace import Workspace
+
+Analyse: TypeAlias = Callable[[str], ShellProgram]
+"""Bash text to everything that it might run or open; raises UnparsableError or BoundExceededError."""
+
+Interpret: TypeAlias = Callable[[tuple[Word, ...]], Effects]
+"""The words of a simple command to what running them would do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    workspace: Workspace
+    around: Surroundings
+    analyse: Analyse
+    interpret: Interpret
