@@ -29,6 +29,8 @@ class Word:
     beneath: tuple["Word", ...] = ()
     """For `unknown` words that a program makes (`{}` of `find -exec`, what `xargs` reads): each is the path of a file
     at or beneath one of these; empty: nothing of the kind is known."""
+    pipe: bool = False
+    """For an `unknown` word: the path of a pipe that the shell makes (`<(...)`), not of a file."""
 
     @property
     def literal(self) -> str | None:

@@ -1,0 +1,46 @@
+"""Bash text to every simple command, redirection and assignment that bash might run, or a refusal."""
+
+import re
+from collections.abc import Mapping
+
+from ci_agent.policy.shell.follow import Follower
+from ci_agent.policy.shell.grammar import read_program
+from ci_agent.policy.shell.program import BoundExceededError, ShellProgram, UnparsableError
+from ci_agent.policy.shell.reader import Notes, Reader, Unit
+from ci_agent.policy.shell.second_reading import check_agreement
+from ci_agent.policy.shell.variables import Variables
+
+MAX_BYTES = 256 * 1024
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_NOTHING: Mapping[str, str] = {}
+
+
+def analyse(text: str, environment: Mapping[str, str] = _NOTHING) -> ShellProgram:
+    """What bash might run for `bash -c text`.
+
+    `environment` holds the variables whose values may be relied on (`HOME`, `PWD`); all others are unknown.
+    Raises UnparsableError for what is not understood with certainty, BoundExceededError for what is too large.
+    """
+    _check_characters(text)
+    notes = Notes()
+    reader = Reader(text, 0, len(text), notes)
+    try:
+        program = read_program(reader)
+    except RecursionError:
+        raise BoundExceededError("the nesting is too deep") from None
+    if reader.position < reader.end:
+        reader.fail(f"unexpected {reader.peek()!r}")
+    for name in notes.arrays & notes.declared:
+        raise UnparsableError(f"a plain value for the array {name}", (0, len(text)))
+    check_agreement([Unit(text, 0, len(text), reader.roles, reader.masks, False, None), *notes.units])
+    follower = Follower(text, notes, Variables(notes, environment))
+    follower.run_sequence(program, None if notes.function_moves else "")
+    return ShellProgram(tuple(follower.commands))
+
+
+def _check_characters(text: str) -> None:
+    if len(text) > MAX_BYTES or len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
+        raise BoundExceededError(f"more than {MAX_BYTES} bytes")
+    if match := _CONTROL.search(text):
+        raise UnparsableError(f"the control character {match[0]!r}", match.span())

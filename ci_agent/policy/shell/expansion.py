@@ -1,0 +1,235 @@
+"""A word of the source becomes words of a command: braces, tilde, variables, splitting, names of files."""
+
+import re
+from dataclasses import dataclass
+
+from ci_agent.policy.shell.braces import BraceError, expand_braces, may_expand
+from ci_agent.policy.shell.program import UnparsableError
+from ci_agent.policy.shell.static_words import is_list
+from ci_agent.policy.shell.syntax import Arithmetic, Parameter, Part, SourceWord, Span, Substitution, Text
+from ci_agent.policy.shell.variables import Known, Variables
+from ci_agent.policy.words import Word
+
+_MAX_CHOICES = 64
+_TILDE = re.compile(r"~([^/]*)")
+_TILDE_BEHIND = re.compile(r"(?:[A-Za-z_][A-Za-z0-9_]*\+?=|:)~")
+_BLANKS = re.compile(r"[ \t\n]+")
+_GLOB = re.compile(r"[*?]|\[.+\]", re.DOTALL)
+_ACTIVE = re.compile(r"[*?\[]")
+_SPECIAL = re.compile(r"([*?\[\]\\])")
+_SPECIAL_IN_SET = re.compile(r"([*?\[\]\\!^-])")
+_DIGITS = frozenset({"#", "?", "$"})
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the expansion of a word depends on. `folder` is where globs are matched."""
+
+    source: str
+    variables: Variables
+    folder: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A stretch of a word whose text is known; what is not quoted may be split and matched."""
+
+    text: str
+    quoted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Unknown:
+    splits: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Several:
+    """One of these, in quotes."""
+
+    choices: tuple[Word, ...]
+
+
+_Value = _Piece | _Unknown | _Several
+
+
+def expand_word(word: SourceWord, around: Surroundings) -> list[Word]:
+    """The words that an argument becomes."""
+    if word.plain is not None:
+        return [Word("literal", word.plain, word.span)]
+    if not may_expand(word):
+        return _expand_parts(word.parts, word.span, around)
+    try:
+        alternatives = expand_braces(word.parts)
+    except BraceError:
+        raise UnparsableError("braces that can be read in more than one way", word.span) from None
+    return [made for parts in alternatives for made in _expand_parts(parts, word.span, around)]
+
+
+def expand_value(word: SourceWord, around: Surroundings, *, tilde: bool = True) -> Word:
+    """The one value of a word that is not split, matched or brace-expanded: of an assignment, of `[[`, of `case`."""
+    if word.plain is not None:
+        return Word("literal", word.plain, word.span)
+    values = _evaluate(word.parts, around, quoted=True, tilde=tilde)
+    made = _combine(values, word.span, around)
+    return _unknown(values, word.span, around, splits=False) if made is None else made
+
+
+def _expand_parts(parts: "tuple[Part, ...] | list[Part]", span: Span, around: Surroundings) -> list[Word]:
+    if len(parts) == 1 and isinstance(parts[0], Substitution) and parts[0].process:
+        return [Word("unknown", around.source[span[0] : span[1]], span, pipe=True)]
+    values = _evaluate(parts, around, quoted=False, tilde=True)
+    if all(isinstance(value, _Piece) for value in values):
+        return _split([value for value in values if isinstance(value, _Piece)], span)
+    if not any(isinstance(value, _Piece) and _may_split(value) for value in values):
+        made = _combine(values, span, around)
+        if made is not None:
+            return [made]
+    splits = any(
+        value.splits if isinstance(value, _Unknown) else isinstance(value, _Piece) and _may_split(value)
+        for value in values
+    )
+    return [_unknown(values, span, around, splits=splits)]
+
+
+def _may_split(piece: _Piece) -> bool:
+    return not piece.quoted and (_ACTIVE.search(piece.text) is not None or _BLANKS.search(piece.text) is not None)
+
+
+def _evaluate(
+    parts: "tuple[Part, ...] | list[Part]", around: Surroundings, *, quoted: bool, tilde: bool
+) -> list[_Value]:
+    values: list[_Value] = []
+    for index, part in enumerate(parts):
+        if isinstance(part, Text):
+            values += _evaluate_text(part, parts, index, around) if tilde else [_Piece(part.text, part.quoted)]
+        elif isinstance(part, Parameter):
+            values.append(_evaluate_parameter(part, around, quoted=quoted or part.quoted))
+        elif isinstance(part, Arithmetic):
+            values.append(_Unknown(splits=False))
+        else:
+            values.append(_Unknown(splits=not (quoted or part.quoted or part.process)))
+    return values
+
+
+def _evaluate_text(
+    part: Text, parts: "tuple[Part, ...] | list[Part]", index: int, around: Surroundings
+) -> list[_Value]:
+    """Text, with a tilde at the beginning of the word replaced, and any elsewhere that might be taken as unknown."""
+    if part.quoted or "~" not in part.text:
+        return [_Piece(part.text, part.quoted)]
+    if index == 0 and (match := _TILDE.match(part.text)):
+        whole = match.end() < len(part.text) or len(parts) == 1
+        if not whole or match[1]:
+            return [_Unknown(splits=False)]
+        home = around.variables.lookup("HOME")
+        value = home.choices[0].literal if home is not None and len(home.choices) == 1 else None
+        first = _Piece(value, quoted=True) if value else _Unknown(splits=False)
+        return [first, *_evaluate_behind(part.text[1:])]
+    return _evaluate_behind(part.text)
+
+
+def _evaluate_behind(text: str) -> list[_Value]:
+    match = _TILDE_BEHIND.search(text)
+    if match is None:
+        return [_Piece(text, quoted=False)]
+    return [_Piece(text[: match.end() - 1], quoted=False), _Unknown(splits=False)]
+
+
+def _evaluate_parameter(part: Parameter, around: Surroundings, *, quoted: bool) -> _Value:
+    if part.length or (part.plain and part.name in _DIGITS):
+        return _Unknown(splits=False)
+    if not part.plain or is_list(part):
+        return _Unknown(splits=not quoted or is_list(part))
+    known = around.variables.lookup(part.name)
+    if known is None:
+        return _Unknown(splits=not quoted)
+    if known.integer:
+        return _Unknown(splits=not quoted and part.name in around.variables.notes.may_be_empty)
+    return _evaluate_known(known, around, quoted)
+
+
+def _evaluate_known(known: Known, around: Surroundings, quoted: bool) -> _Value:
+    if len(known.choices) == 1 and (text := known.choices[0].literal) is not None:
+        if not quoted and "\\" in text:
+            return _Unknown(splits=True)
+        return _Piece(text, quoted)
+    if any(word.literal is None for word in known.choices) and (
+        known.folder != around.folder or around.folder is None or not quoted
+    ):
+        return _Unknown(splits=not quoted)
+    if not quoted and any(_is_split(word.text) for word in known.choices):
+        return _Unknown(splits=True)
+    return _Several(known.choices)
+
+
+def _is_split(text: str) -> bool:
+    return not text or "\\" in text or _ACTIVE.search(text) is not None or _BLANKS.search(text) is not None
+
+
+def _combine(values: list[_Value], span: Span, around: Surroundings) -> Word | None:
+    """One word of known pieces and choices; None when the value is not known."""
+    several = [value for value in values if isinstance(value, _Several)]
+    if any(isinstance(value, _Unknown) for value in values) or len(several) > 1:
+        return None
+    pieces = ["" if isinstance(value, _Several) else value.text for value in values if not isinstance(value, _Unknown)]
+    if not several:
+        return Word("literal", "".join(pieces), span)
+    index = values.index(several[0])
+    before, behind = "".join(pieces[:index]), "".join(pieces[index:])
+    choices = several[0].choices
+    if (before or behind) and any(word.literal is None for word in choices):
+        return None
+    if len(choices) > _MAX_CHOICES:
+        return None
+    made = tuple(Word(word.kind, before + word.text + behind, span) for word in choices)
+    return Word("choice", around.source[span[0] : span[1]], span, made)
+
+
+def _unknown(values: list[_Value], span: Span, around: Surroundings, *, splits: bool) -> Word:
+    return Word("unknown", around.source[span[0] : span[1]], span, prefix=_prefix(values), splits=splits)
+
+
+def _prefix(values: list[_Value]) -> str:
+    """The text that the word certainly begins with."""
+    known: list[str] = []
+    for value in values:
+        if not isinstance(value, _Piece):
+            break
+        stop = None if value.quoted else re.search(r"[*?\[ \t\n]", value.text)
+        if stop is not None:
+            known.append(value.text[: stop.start()])
+            break
+        known.append(value.text)
+    return "".join(known)
+
+
+def _split(pieces: list[_Piece], span: Span) -> list[Word]:
+    """Split what is not quoted at blanks. Text of the source holds none outside of quotes; values may."""
+    fields: list[list[_Piece]] = []
+    current: list[_Piece] = []
+    for piece in pieces:
+        if piece.quoted or not _BLANKS.search(piece.text):
+            if piece.quoted or piece.text:
+                current.append(piece)
+            continue
+        first, *rest = _BLANKS.split(piece.text)
+        if first:
+            current.append(_Piece(first, quoted=False))
+        for text in rest:
+            if current:
+                fields.append(current)
+            current = [_Piece(text, quoted=False)] if text else []
+    if current:
+        fields.append(current)
+    return [_match(field, span) for field in fields]
+
+
+def _match(pieces: list[_Piece], span: Span) -> Word:
+    """A glob when an unquoted character makes it one."""
+    shape = "".join("x" * len(piece.text) if piece.quoted else piece.text for piece in pieces)
+    if not _GLOB.search(shape):
+        return Word("literal", "".join(piece.text for piece in pieces), span)
+    special = _SPECIAL_IN_SET if "[" in shape else _SPECIAL
+    pattern = "".join(special.sub(r"\\\1", piece.text) if piece.quoted else piece.text for piece in pieces)
+    return Word("glob", pattern, span)

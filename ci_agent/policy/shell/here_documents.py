@@ -1,0 +1,75 @@
+"""Here-documents: the delimiter behind `<<`, and the bodies that begin on the next line."""
+
+import re
+
+from ci_agent.policy.shell.reader import HereDocument, Mask, Reader, Unit
+from ci_agent.policy.shell.syntax import SourceRedirect, SourceWord
+from ci_agent.policy.shell.word_reader import ReadProgram, read_body
+
+_DELIMITER = re.compile(
+    r"[ \t]*(?P<word>'[A-Za-z0-9_.!+-]+'|\"[A-Za-z0-9_.!+-]+\"|\\?[A-Za-z0-9_.+][A-Za-z0-9_.+-]*)"
+    r"(?=[ \t\n;|&()<>]|\Z)"
+)
+
+
+def read_delimiter(reader: Reader, start: int, operator: str) -> SourceRedirect:
+    """Read the delimiter behind the operator; the body is awaited from the next line break on."""
+    match = _DELIMITER.match(reader.text, reader.position, reader.end)
+    if match is None:
+        reader.fail("a here-document whose delimiter is not one plain or one quoted word", start)
+    text = match["word"]
+    document = HereDocument(text.strip("'\"\\"), text[0] in "'\"\\", operator == "<<-", [])
+    reader.pending.append(document)
+    reader.masks.append(Mask(reader.position - len(operator) + 1, reader.position, " "))
+    if text[0] == "\\":
+        reader.masks.append(Mask(match.start("word"), match.start("word") + 1, "x"))
+    reader.roles.append((match.start("word"), match.end(), "target"))
+    reader.position = match.end()
+    span = reader.span(start, reader.position)
+    return SourceRedirect("<<", SourceWord("", (), span), None, document.body, span)
+
+
+def read_newline(reader: Reader, read_program: ReadProgram) -> None:
+    """Step over the line break at the cursor, and over the bodies of here-documents that begin behind it."""
+    reader.position += 1
+    for document in reader.pending:
+        _read_document(reader, document, read_program)
+    reader.pending.clear()
+
+
+def _read_document(reader: Reader, document: HereDocument, read_program: ReadProgram) -> None:
+    start = reader.position
+    while True:
+        line_start = reader.position
+        line, joined = _read_line(reader, document.quoted)
+        line = line.lstrip("\t") if document.strips_tabs else line
+        if line == document.delimiter and not joined:
+            break
+        if line.startswith(document.delimiter) and (line == document.delimiter or ")" in line):
+            reader.fail("a line that only some shells take for the end of the here-document", line_start)
+        if reader.position >= reader.end:
+            reader.fail(f"a here-document without its last line {document.delimiter!r}", start)
+        reader.position += 1
+    reader.masks.append(Mask(start, reader.position, " "))
+    if not document.quoted:
+        body = Reader(reader.text, start, line_start, reader.notes, reader.outer)
+        document.body.extend(read_body(body, read_program))
+        if document.body:
+            reader.notes.units.append(Unit(body.text, start, body.end, body.roles, body.masks, True, body.outer))
+    if reader.position < reader.end:
+        reader.position += 1
+
+
+def _read_line(reader: Reader, quoted: bool) -> tuple[str, bool]:
+    """One line, with those that a backslash joins to it unless the delimiter is quoted; the cursor ends behind it."""
+    pieces: list[str] = []
+    while True:
+        stop = reader.text.find("\n", reader.position, reader.end)
+        stop = reader.end if stop < 0 else stop
+        piece = reader.text[reader.position : stop]
+        reader.position = stop
+        backslashes = 0 if quoted else len(piece) - len(piece.rstrip("\\"))
+        if backslashes % 2 == 0 or stop >= reader.end:
+            return "".join((*pieces, piece)), bool(pieces)
+        pieces.append(piece[:-1])
+        reader.position += 1

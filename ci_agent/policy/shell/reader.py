@@ -1,0 +1,139 @@
+"""A cursor over bash text, and what is noted about the text as a whole while it is read."""
+
+import re
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, NoReturn, TypeAlias
+
+from ci_agent.policy.shell.program import BoundExceededError, UnparsableError
+from ci_agent.policy.shell.syntax import Part, Span
+
+MAX_NESTING = 64
+MAX_COMMANDS = 10_000
+
+Role: TypeAlias = Literal["name", "argument", "assignment", "target", "item", "test"]
+"""What a stretch of the text is: the name or an argument of a command, an assignment before one, the target of a
+redirection, an item of a `for`, a whole `[[ ... ]]`."""
+
+DESCRIPTOR = re.compile(r"[0-9]+-?|-")
+"""What stands behind `>&` and `<&` when a descriptor is copied, moved or closed."""
+
+_BLANKS = re.compile(r"[ \t]*")
+
+
+class Mask(NamedTuple):
+    """Characters that the second reading sees as `fill`, repeated: it would misread what stands there."""
+
+    start: int
+    end: int
+    fill: str
+
+
+class Unit(NamedTuple):
+    """A stretch of text that the second reading takes by itself: the program, backticks, a here-document's body."""
+
+    text: str
+    start: int
+    end: int
+    roles: list[tuple[int, int, Role]]
+    masks: list[Mask]
+    string: bool
+    """To be read as the inside of a double-quoted string."""
+    outer: Span | None
+    """Where it stands, when its text was decoded and has other positions than the whole."""
+
+
+class HereDocument(NamedTuple):
+    delimiter: str
+    quoted: bool
+    strips_tabs: bool
+    body: list[Part]
+    """Receives the expansions in the body."""
+
+
+@dataclass(slots=True)
+class Notes:
+    """What the text does to the shell that runs it, wherever in the text it does it."""
+
+    commands: int = 0
+    depth: int = 0
+    units: list[Unit] = field(default_factory=list)
+    assigned: dict[str, int] = field(default_factory=dict)
+    """How many places give a variable a value."""
+    not_integers: set[str] = field(default_factory=set)
+    """The variables that some place gives a value that need not be an integer."""
+    may_be_empty: set[str] = field(default_factory=set)
+    """The variables that some place gives the value of `$!`."""
+    moves: int = 0
+    """Counts what may leave the current shell in another folder; what a subshell does is taken back."""
+    moves_anywhere: bool = False
+    function_moves: bool = False
+    """A function or a trap may leave the shell in another folder, nobody knows when."""
+    functions: set[str] = field(default_factory=set)
+    arrays: set[str] = field(default_factory=set)
+    declared: set[str] = field(default_factory=set)
+    """The variables to which `export` and its like give a value, which for an array would be evaluated."""
+    evaluates: bool = False
+    """`eval` or `source`: any variable may change unseen."""
+    errexit_ends: bool = False
+
+    def count_command(self, span: Span) -> None:
+        self.commands += 1
+        if self.commands > MAX_COMMANDS:
+            raise BoundExceededError(f"more than {MAX_COMMANDS} commands (at character {span[0]})")
+
+    def assign(self, name: str, *, integer: bool = False, certain: bool = True) -> None:
+        """Note one place that changes the variable `name`; an uncertain one makes its value unknown everywhere."""
+        self.assigned[name] = self.assigned.get(name, 0) + (1 if certain else 2)
+        if not integer:
+            self.not_integers.add(name)
+
+
+@dataclass(slots=True)
+class Reader:
+    """Reads `text` from `position` to `end`. `outer` is set where the text was decoded from backticks."""
+
+    text: str
+    position: int
+    end: int
+    notes: Notes
+    outer: Span | None = None
+    pending: list[HereDocument] = field(default_factory=list)
+    roles: list[tuple[int, int, Role]] = field(default_factory=list)
+    masks: list[Mask] = field(default_factory=list)
+
+    def span(self, start: int, end: int) -> Span:
+        return self.outer or (start, end)
+
+    def fail(self, reason: str, start: int | None = None, end: int | None = None) -> NoReturn:
+        begin = self.position if start is None else start
+        raise UnparsableError(reason, self.span(begin, min(begin + 1, self.end) if end is None else end))
+
+    def enter(self) -> None:
+        self.notes.depth += 1
+        if self.notes.depth > MAX_NESTING:
+            raise BoundExceededError(f"more than {MAX_NESTING} levels of nesting (at character {self.position})")
+
+    def leave(self) -> None:
+        self.notes.depth -= 1
+
+    def at(self, text: str) -> bool:
+        return self.text.startswith(text, self.position, self.end)
+
+    def peek(self) -> str:
+        """The next character; empty at the end."""
+        return self.text[self.position] if self.position < self.end else ""
+
+    def skip_blanks(self) -> None:
+        """Skip blanks, continuation lines and a comment, between two tokens."""
+        position = self._skip_spaces(self.position)
+        while self.text.startswith("\\\n", position, self.end):
+            self.masks.append(Mask(position, position + 2, " "))
+            position = self._skip_spaces(position + 2)
+        if position < self.end and self.text[position] == "#":
+            newline = self.text.find("\n", position, self.end)
+            position = self.end if newline < 0 else newline
+        self.position = position
+
+    def _skip_spaces(self, position: int) -> int:
+        match = _BLANKS.match(self.text, position, self.end)
+        return match.end() if match else position

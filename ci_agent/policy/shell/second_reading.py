@@ -1,0 +1,146 @@
+"""Holds the program as read against a second, independent reading by the tree-sitter grammar of bash."""
+
+from collections.abc import Iterable
+from functools import cache
+
+import tree_sitter
+import tree_sitter_bash
+
+from ci_agent.policy.shell.program import UnparsableError
+from ci_agent.policy.shell.reader import Role, Unit
+from ci_agent.policy.shell.static_words import word_set
+
+_Stretch = tuple[int, int, Role]
+
+_KINDS = word_set(
+    """
+    program command command_name word number concatenation string string_content raw_string ansi_c_string
+    simple_expansion expansion variable_name special_variable_name command_substitution process_substitution
+    arithmetic_expansion binary_expression unary_expression postfix_expression ternary_expression
+    parenthesized_expression test_operator test_command regex extglob_pattern variable_assignment
+    variable_assignments array declaration_command unset_command redirected_statement file_redirect
+    herestring_redirect file_descriptor list pipeline negated_command compound_statement subshell if_statement
+    elif_clause else_clause while_statement for_statement c_style_for_statement do_group case_statement case_item
+    function_definition comment brace_expression subscript
+    """
+)
+"""The kinds of nodes that are understood; any other is a disagreement."""
+
+_EXPRESSIONS = word_set(
+    "declaration_command c_style_for_statement arithmetic_expansion binary_expression parenthesized_expression "
+    "ternary_expression"
+)
+"""Where what looks like an assignment is none that stands before a command."""
+_REDIRECTS = frozenset({"file_redirect", "herestring_redirect"})
+
+
+def check_agreement(units: Iterable[Unit]) -> None:
+    """Raise UnparsableError where the two readings of a stretch of text see different commands."""
+    for unit in units:
+        source, shift = _prepare(unit)
+        found = _read(source, unit, shift)
+        expected = [(start + shift, end + shift, role) for start, end, role in unit.roles]
+        if unit.string:
+            expected += [(0, 1, "name"), (2, len(source), "argument")]
+        expected.sort()
+        found.sort()
+        if expected != found:
+            differing = sorted(set(expected).symmetric_difference(found))
+            raise _disagreement(unit, *differing[0][:2], shift)
+
+
+def _prepare(unit: Unit) -> tuple[bytes, int]:
+    """The text as the grammar gets it, and by how much positions in it are moved."""
+    pieces, position = list[str](), unit.start
+    for mask in sorted(unit.masks):
+        if mask.start >= position:
+            pieces += (unit.text[position : mask.start], mask.fill * (mask.end - mask.start))
+            position = mask.end
+    pieces.append(unit.text[position : unit.end])
+    text = "".join(pieces)
+    source = f': "{text}"' if unit.string else text
+    return source.encode("ascii", "replace"), (3 if unit.string else 0) - unit.start
+
+
+def _disagreement(unit: Unit, start: int, end: int, shift: int) -> UnparsableError:
+    return UnparsableError(
+        "shell syntax that is not understood with certainty", unit.outer or (start - shift, end - shift)
+    )
+
+
+@cache
+def _parser() -> tree_sitter.Parser:
+    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
+
+
+def _read(source: bytes, unit: Unit, shift: int) -> list[_Stretch]:
+    """The commands, words and redirections that the grammar sees."""
+    root = _parser().parse(source).root_node
+    broken = root.has_error
+    found: list[_Stretch] = []
+    nodes = [root]
+    while nodes:
+        node = nodes.pop()
+        if not node.is_named:
+            continue
+        if node.type not in _KINDS or (broken and (node.is_error or node.is_missing)):
+            raise _disagreement(unit, node.start_byte, node.end_byte, shift)
+        children = node.children
+        nodes += reversed(children)
+        _note(node, children, found)
+    if broken:
+        raise _disagreement(unit, 0, len(source), shift)
+    return found
+
+
+def _note(node: tree_sitter.Node, children: list[tree_sitter.Node], found: list[_Stretch]) -> None:
+    kind = node.type
+    if kind == "command":
+        words = [child for child in children if child.type not in _REDIRECTS and child.type != "variable_assignment"]
+        late = [word for child in children if child.type in _REDIRECTS for word in _note_redirect(child, found)]
+        _note_words(sorted(_join(words) + late), found, named=False)
+    elif kind in {"declaration_command", "unset_command"}:
+        _note_words(_join(children), found, named=False)
+    elif kind == "test_command":
+        found.append((node.start_byte, node.end_byte, "test"))
+    elif kind == "for_statement":
+        found += ((start, end, "item") for start, end in _join(node.children_by_field_name("value")))
+    elif kind == "redirected_statement":
+        late = [word for child in children if child.type in _REDIRECTS for word in _note_redirect(child, found)]
+        _note_words(late, found, named=children[0].type not in _REDIRECTS)
+    if kind not in _EXPRESSIONS and (not children or children[0].type != "(("):
+        found += (
+            (child.start_byte, child.end_byte, "assignment")
+            for child in children
+            if child.type == "variable_assignment"
+        )
+
+
+def _join(nodes: Iterable[tree_sitter.Node]) -> list[tuple[int, int]]:
+    """The words that nodes make; nodes with nothing between them are one word."""
+    words: list[tuple[int, int]] = []
+    for node in nodes:
+        start, end = node.start_byte, node.end_byte
+        if words and words[-1][1] == start:
+            words[-1] = (words[-1][0], end)
+        else:
+            words.append((start, end))
+    return words
+
+
+def _note_words(words: list[tuple[int, int]], found: list[_Stretch], *, named: bool) -> None:
+    """Note the words of a command; the first is its name unless that stands elsewhere."""
+    for index, (start, end) in enumerate(words):
+        found.append((start, end, "argument" if named or index else "name"))
+
+
+def _note_redirect(node: tree_sitter.Node, found: list[_Stretch]) -> list[tuple[int, int]]:
+    """Note the target; the words behind it, which the grammar takes for more targets, are the command's."""
+    operators = [child for child in node.children if not child.is_named]
+    if operators and operators[0].type in {">&-", "<&-"}:
+        found.append((node.end_byte - 1, node.end_byte, "target"))
+        return []
+    words = _join(child for child in node.children if child.is_named and child.type != "file_descriptor")
+    if words:
+        found.append((*words[0], "target"))
+    return words[1:]

@@ -1,0 +1,212 @@
+"""The tree of a bash program: what was written, before anything is expanded."""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+Span: TypeAlias = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Characters of a word after their quotes are removed; quoted ones are never split, matched or expanded."""
+
+    text: str
+    quoted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """`$name` or `${name...}`. `plain`: nothing but its value; otherwise an operator makes something else of it."""
+
+    name: str
+    quoted: bool
+    plain: bool = True
+    length: bool = False
+    """`${#name}`: digits."""
+    operands: tuple["SourceWord", ...] = ()
+    """What stands to the right of an operator: its substitutions run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Substitution:
+    """`$(...)`, backticks, `<(...)` or `>(...)`. `process`: the word becomes the path of a pipe."""
+
+    program: "Sequence"
+    quoted: bool
+    process: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """`$((...))`: names that it reads must hold integers, for bash evaluates their text as code."""
+
+    reads: tuple[str, ...]
+    assigns: tuple[str, ...]
+    span: Span
+    quoted: bool = True
+
+
+Part: TypeAlias = Text | Parameter | Substitution | Arithmetic
+
+
+@dataclass(frozen=True, slots=True)
+class SourceWord:
+    """One word. `plain` is its value when no character in it means anything to the shell; it then has no parts."""
+
+    plain: str | None
+    parts: tuple[Part, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class SourceAssignment:
+    name: str
+    value: SourceWord
+    elements: tuple[SourceWord, ...] | None
+    """The words of `name=(...)`; None: a plain value."""
+    append: bool
+    span: Span
+
+
+RedirectOperator: TypeAlias = Literal["<", ">", ">>", ">|", "<>", "&>", "&>>", ">&", "<&", "<<<", "<<"]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRedirect:
+    operator: RedirectOperator
+    target: SourceWord
+    variable: str | None
+    """`{variable}>file` puts the number of the descriptor there."""
+    body: list[Part]
+    """The expansions in a here-document; filled when the reading gets there, for a body follows its line."""
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Simple:
+    assignments: tuple[SourceAssignment, ...]
+    words: tuple[SourceWord, ...]
+    redirects: tuple[SourceRedirect, ...]
+    declared: tuple[SourceAssignment, ...]
+    """The arguments of `export` and its like that have the form of an assignment; for each stands one empty word,
+    with the same span, among the words."""
+    builtin: "Builtin | None"
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Builtin:
+    """A command of the shell itself whose effect on the shell is followed."""
+
+    name: str
+    index: int
+    """Where the name stands among the words: behind `command` and `builtin`."""
+    assigns: tuple[str, ...] = ()
+    """The variables to which it gives values that nobody knows."""
+    handler: "Sequence | None" = None
+    """What `trap` installs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conditional:
+    """`[[ ... ]]`: its operators and operands in order. `numbers` are the operands evaluated as arithmetic."""
+
+    words: tuple[SourceWord, ...]
+    numbers: tuple[SourceWord, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """`((...))`."""
+
+    arithmetic: Arithmetic
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """`{ ...; }`, or in a shell of its own `( ... )`."""
+
+    body: "Sequence"
+    subshell: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Branches:
+    """`if`: each condition with its body; `otherwise` is the body of `else`."""
+
+    arms: tuple[tuple["Sequence", "Sequence"], ...]
+    otherwise: "Sequence | None"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """`case`."""
+
+    subject: SourceWord
+    patterns: tuple[SourceWord, ...]
+    bodies: tuple["Sequence", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """`while`, `until` and `for ((...))`, whose three expressions are `arithmetic`."""
+
+    condition: "Sequence | None"
+    arithmetic: tuple[Arithmetic, ...]
+    body: "Sequence"
+    moves: bool
+    """An iteration may leave the shell in another folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForEach:
+    """`for name in words`; `words` is None for the positional parameters."""
+
+    name: str
+    words: tuple[SourceWord, ...] | None
+    body: "Sequence"
+    moves: bool
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    name: str
+    body: "Redirected"
+    span: Span
+
+
+Compound: TypeAlias = Conditional | Evaluation | Group | Branches | Choice | Loop | ForEach
+
+
+@dataclass(frozen=True, slots=True)
+class Redirected:
+    """A compound command with the redirections behind it."""
+
+    command: Compound
+    redirects: tuple[SourceRedirect, ...]
+    span: Span
+
+
+Stage: TypeAlias = Simple | Redirected | Function
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    stages: tuple[Stage, ...]
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AndOr:
+    """Pipelines joined by `&&` and `||`; `operators` has one entry fewer than `pipelines`."""
+
+    pipelines: tuple[Pipeline, ...]
+    operators: tuple[str, ...]
+    background: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    items: tuple[AndOr, ...]

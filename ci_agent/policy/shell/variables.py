@@ -1,0 +1,93 @@
+"""Which variables may be changed, and what is known of their values while a text is followed."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ci_agent.policy.shell.reader import Notes, Reader
+from ci_agent.policy.shell.static_words import word_set
+from ci_agent.policy.words import Word, literal_word
+
+_DIRECTING = word_set(
+    "CDPATH EXECIGNORE GLOBIGNORE IFS POSIXLY_CORRECT PROMPT_COMMAND PS0 PS1 PS2 PS3 PS4 SHELLOPTS TEXTDOMAIN "
+    "TEXTDOMAINDIR histchars"
+)
+"""They change how the shell reads, expands or finds commands."""
+INTEGERS = frozenset({"BASHPID", "EPOCHSECONDS", "EUID", "LINENO", "PPID", "RANDOM", "SECONDS", "SRANDOM", "UID"})
+"""The shell gives them integers."""
+_CHANGING = INTEGERS | word_set("DIRSTACK FUNCNAME GROUPS OLDPWD OPTARG OPTIND PIPESTATUS PWD REPLY _")
+"""The shell changes them itself."""
+_LOCALE = re.compile(r"LANG|LC_[A-Z]+|LANGUAGE")
+_SAFE_LOCALE = re.compile(r"(?:C|POSIX|[A-Za-z_]+\.UTF-?8|C\.utf8|[a-z]{2}_[A-Z]{2}\.utf8)?")
+_INTEGER = re.compile(r"-?[0-9]+")
+
+
+def check_assignable(reader: Reader, name: str) -> None:
+    """Refuse a change to a variable that decides how the rest of the text is understood."""
+    if name in _DIRECTING or name in INTEGERS or name.startswith("BASH"):
+        reader.fail(f"a new value for {name}, which changes what the shell does")
+
+
+def check_locale(reader: Reader, name: str, value: str | None) -> None:
+    """Refuse another character encoding for the shell itself: the same bytes may then be other characters."""
+    if _LOCALE.fullmatch(name) and not _SAFE_LOCALE.fullmatch("?" if value is None else value):
+        reader.fail(f"a new value for {name} that may change the character encoding")
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of a value: one of `choices`, or any integer."""
+
+    choices: tuple[Word, ...]
+    folder: str | None = None
+    """The folder in which the globs among the choices stand for names."""
+    integer: bool = False
+
+
+@dataclass(slots=True)
+class Variables:
+    """The values known at the place that is being followed. What a scope defines is forgotten when it ends."""
+
+    notes: Notes
+    environment: Mapping[str, str]
+    _known: dict[str, Known] = field(default_factory=dict)
+    _defined: list[str] = field(default_factory=list)
+
+    def mark(self) -> int:
+        return len(self._defined)
+
+    def forget(self, mark: int) -> None:
+        """Forget what was defined since `mark`."""
+        while len(self._defined) > mark:
+            self._known.pop(self._defined.pop(), None)
+
+    def define(self, name: str, value: Known) -> None:
+        """Note a value. A variable that several places change keeps only the knowledge that it is an integer."""
+        if name in _CHANGING or self.notes.evaluates:
+            return
+        if self.notes.assigned.get(name) != 1:
+            if name in self.notes.not_integers:
+                return
+            value = Known((), integer=True)
+        if name not in self._known:
+            self._known[name] = value
+            self._defined.append(name)
+
+    def lookup(self, name: str) -> Known | None:
+        """What is known of the value of `name`; None: nothing."""
+        if (known := self._known.get(name)) is not None:
+            return known
+        if name in INTEGERS:
+            return Known((), integer=True)
+        if name in self.notes.assigned or self.notes.evaluates or (name == "PWD" and self.notes.moves_anywhere):
+            return None
+        value = self.environment.get(name)
+        return None if value is None else Known((literal_word(value),))
+
+    def is_integer(self, name: str) -> bool:
+        known = self.lookup(name)
+        if known is None:
+            return False
+        return known.integer or all(
+            word.literal is not None and _INTEGER.fullmatch(word.literal) is not None for word in known.choices
+        )
