@@ -2,30 +2,42 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
-from ci_agent.hooks import Decision, ToolCallOutcome, ToolCallStage
+from ci_agent.agent.wording import show_exception
+from ci_agent.errors import ToolError
+from ci_agent.hooks import Decision, ToolCallOutcome, ToolCallStage, ToolCallStatus
 from ci_agent.json_types import JsonObject
 from ci_agent.messages import ImageContent, TextContent, ToolResultContent
 from ci_agent.tool import ToolResult
 
 
 def create_error_tool_result(
-    message: str, stage: ToolCallStage, *, decision: Decision | None = None, cancelled: bool = False
+    message: str, stage: ToolCallStage, *, status: ToolCallStatus = "error", details: JsonObject | None = None
 ) -> ToolCallOutcome:
-    """The one exit of every error road. The model reads the message; a decision that denied goes into the details."""
-    content = (TextContent(message),)
-    if cancelled:
-        return ToolCallOutcome("cancelled", stage, content)
-    if decision is not None:
-        return ToolCallOutcome("denied", stage, content, {"decision": copy_json(asdict(decision))}, decision)
-    return ToolCallOutcome("error", stage, content)
+    """The one exit of every road on which a call fails. The model reads the message, the details are for the record."""
+    return ToolCallOutcome(status, stage, (TextContent(message),), details)
+
+
+def create_denied_tool_result(decision: Decision) -> ToolCallOutcome:
+    details = {"decision": copy_json(asdict(decision))}
+    outcome = create_error_tool_result(decision.reason, "before_tool_call", status="denied", details=details)
+    return replace(outcome, decision=decision)
 
 
 def create_cancelled_tool_result(what_became_of_it: str, reason: str | None) -> ToolCallOutcome:
-    text = f"{what_became_of_it} Cancelled: {reason or 'no reason given'}."
-    return create_error_tool_result(text, "cancelled", cancelled=True)
+    message = f"{what_became_of_it} Cancelled: {reason or 'no reason given'}."
+    return create_error_tool_result(message, "cancelled", status="cancelled")
+
+
+def create_failed_tool_result(error: Exception) -> ToolCallOutcome:
+    """Of what a tool raised; the details of a ToolError are kept where a record can hold them."""
+    details = error.details if isinstance(error, ToolError) else None
+    try:
+        return create_error_tool_result(show_exception(error), "execute", details=copy_json(details))
+    except (TypeError, ValueError, RecursionError):
+        return create_error_tool_result(show_exception(error), "execute")
 
 
 def copy_result(result: object) -> ToolResult:

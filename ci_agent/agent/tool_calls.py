@@ -1,20 +1,21 @@
-"""One batch of tool calls: schedule, prepare (four gates), execute, finalise. Touches no state of the loop."""
+"""One batch of tool calls: schedule, prepare, execute, finalise. Gets calls, returns results, touches nothing else."""
 
+import copy
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
-from ci_agent.agent.arguments import InvalidArgumentsError, read_arguments
 from ci_agent.agent.config import LoopConfig
+from ci_agent.agent.prepare import ImmediateToolCallOutcome, PreparedToolCall, prepare_tool_call
 from ci_agent.agent.results import (
     copy_content,
     copy_json,
     copy_result,
     create_cancelled_tool_result,
     create_error_tool_result,
+    create_failed_tool_result,
 )
-from ci_agent.agent.wording import nearest_name, show_exception, show_name, show_names
 from ci_agent.agent.workers import run_on_threads
 from ci_agent.cancellation import Cancelled, CancelToken
 from ci_agent.events import (
@@ -28,7 +29,6 @@ from ci_agent.events import (
 )
 from ci_agent.hooks import (
     AfterToolCall,
-    BeforeToolCall,
     Decision,
     ExecutedToolCall,
     ProposedToolCall,
@@ -63,14 +63,6 @@ class IndexedCall(NamedTuple):
     turn: int
     position: int
     tool_call: ToolCall
-
-
-@dataclass(frozen=True, slots=True)
-class PreparedToolCall:
-    """A call that passed all four gates."""
-
-    proposed: ProposedToolCall
-    decision: Decision | None
 
 
 def execute_tool_calls(
@@ -133,28 +125,6 @@ def refuse_tool_calls(batch: ToolCallBatch, why: str, config: LoopConfig, emit: 
     return ExecutedToolCallBatch(tuple(messages), terminate=False)
 
 
-def prepare_tool_call(
-    tool_call: ToolCall, offered: Collection[str], config: LoopConfig
-) -> PreparedToolCall | ToolCallOutcome:
-    """Four gates: lookup, repair, validation, `before_tool_call`. Returns how the call ended, or that it may run.
-
-    Raises nothing that an application should handle: only KeyboardInterrupt and SystemExit pass.
-    """
-    tool = config.tools.get(tool_call.name)
-    if tool is None:
-        return create_error_tool_result(_not_found(tool_call.name, offered), "lookup")
-    try:
-        proposed = ProposedToolCall(tool_call, tool, read_arguments(tool, tool_call.arguments_json))
-        decision = _decide(proposed, offered, config.hooks.before_tool_call)
-    except InvalidArgumentsError as error:
-        return create_error_tool_result(str(error), "arguments")
-    except Cancelled as cancelled:
-        return create_cancelled_tool_result("Not executed.", cancelled.reason)
-    if decision is not None and decision.effect != "allow":
-        return create_error_tool_result(decision.reason, "before_tool_call", decision=decision)
-    return PreparedToolCall(proposed, decision)
-
-
 def execute_prepared_tool_call(prepared: PreparedToolCall, cancel: CancelToken, on_update: OnUpdate) -> ToolCallOutcome:
     """Run the tool. Every Exception of it becomes an error result; Cancelled passes."""
     call = prepared.proposed
@@ -164,7 +134,7 @@ def execute_prepared_tool_call(prepared: PreparedToolCall, cancel: CancelToken, 
         )
         result = copy_result(returned)
     except Exception as error:  # noqa: BLE001  whatever a tool raises is for the model, which can try something else
-        return create_error_tool_result(show_exception(error), "execute")
+        return create_failed_tool_result(error)
     return ToolCallOutcome("ok", None, result.content, result.details, terminate=result.terminate)
 
 
@@ -201,14 +171,28 @@ def _begin(
     """Take the call up and prepare it; when it has ended with that, say so."""
     emit(ToolExecutionStart(*call))
     if cancel.is_cancelled:
-        preparation: PreparedToolCall | ToolCallOutcome = create_cancelled_tool_result("Not executed.", cancel.reason)
-    else:
-        preparation = prepare_tool_call(call.tool_call, offered, config)
-    if isinstance(preparation, PreparedToolCall) or preparation.decision is not None:
-        emit(ToolExecutionDecision(*call, preparation.decision))
-    if isinstance(preparation, ToolCallOutcome):
-        emit(ToolExecutionEnd(*call, preparation))
-    return preparation
+        return _end(call, create_cancelled_tool_result("Not executed.", cancel.reason), emit)
+    preparation = prepare_tool_call(call.tool_call, offered, config)
+    match preparation:
+        case PreparedToolCall(proposed, decision):
+            _emit_decision(call, decision, proposed, emit)
+            return preparation
+        case ImmediateToolCallOutcome(outcome, denied):
+            if denied is not None:
+                _emit_decision(call, outcome.decision, denied, emit)
+            return _end(call, outcome, emit)
+        case _:
+            assert_never(preparation)
+
+
+def _emit_decision(call: IndexedCall, decision: Decision | None, proposed: ProposedToolCall, emit: Emit) -> None:
+    # A copy: the arguments themselves are the tool's, and whoever keeps the event would see it change them.
+    emit(ToolExecutionDecision(*call, decision, copy.deepcopy(proposed.arguments)))
+
+
+def _end(call: IndexedCall, outcome: ToolCallOutcome, emit: Emit) -> ToolCallOutcome:
+    emit(ToolExecutionEnd(*call, outcome))
+    return outcome
 
 
 def _execute_together(
@@ -224,8 +208,7 @@ def _execute_together(
                 emit(ToolExecutionUpdate(*call, report))
             else:
                 outcome = finalize_executed_tool_call(preparation, report, config.hooks.after_tool_call)
-                outcomes[call.position] = outcome
-                emit(ToolExecutionEnd(*call, outcome))
+                outcomes[call.position] = _end(call, outcome, emit)
     return outcomes
 
 
@@ -246,38 +229,6 @@ def _emit_result(call: IndexedCall, outcome: ToolCallOutcome, config: LoopConfig
 def _executed(outcomes: Sequence[ToolCallOutcome], messages: Sequence[ToolResultMessage]) -> ExecutedToolCallBatch:
     terminate = bool(outcomes) and all(outcome.terminate for outcome in outcomes)
     return ExecutedToolCallBatch(tuple(messages), terminate)
-
-
-def _not_found(name: str, offered: Collection[str]) -> str:
-    nearest = nearest_name(name, offered)
-    hint = f" Did you mean {show_name(nearest)}?" if nearest is not None else ""
-    available = f"Available tools: {show_names(offered)}." if offered else "There are no tools."
-    return f"Tool {show_name(name)} not found.{hint} {available}"
-
-
-def _decide(proposed: ProposedToolCall, offered: Collection[str], hook: BeforeToolCall | None) -> Decision | None:
-    """The fourth gate. The hook is asked even about a tool that was not offered: its no may weigh more than ours."""
-    decision = _ask(hook, proposed) if hook is not None else None
-    allowed = decision is None or decision.effect == "allow"
-    if allowed and proposed.tool_call.name not in offered:
-        reason = f"Tool {show_name(proposed.tool_call.name)} is not offered in this run; it was not executed."
-        return Decision(effect="deny", code="not_offered", reason=reason)
-    return decision
-
-
-def _ask(hook: BeforeToolCall, proposed: ProposedToolCall) -> Decision | None:
-    try:
-        answer: object = hook(proposed)
-    except Exception as error:  # noqa: BLE001  an exception in the gate is a denial
-        return _engine_error(f"it failed with {type(error).__name__}")
-    if answer is None or isinstance(answer, Decision):
-        return answer
-    return _engine_error(f"it answered {type(answer).__name__} instead of a Decision")
-
-
-def _engine_error(problem: str) -> Decision:
-    reason = f"Not executed: before_tool_call could not decide, {problem}."
-    return Decision(effect="deny", code="engine_error", reason=reason)
 
 
 def _overridden(outcome: ToolCallOutcome, override: ResultOverride) -> ToolCallOutcome:
