@@ -11,7 +11,7 @@ import signal
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
@@ -31,8 +31,10 @@ class Call:
     marker: str = field(default_factory=lambda: secrets.token_hex(8))
     leader: int | None = None
     """Process id of the program, which leads a session and a group of its own; None before it has been started."""
+    has_ended: bool = False
+    """The program has; what it left is being looked for."""
     left_running: bool = False
-    """Whether something of it was still running when the program had ended; known after `end_call`."""
+    """Something of it was still running when the program had ended; known after `end_call`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +44,21 @@ class Descendant:
     group: int
     session: int
     start_ticks: int
-    """Since boot; together with the id it names one process, however often ids are used again."""
     is_zombie: bool
+
+    @property
+    def identity(self) -> tuple[int, int]:
+        """Names one process, however often its id is used again."""
+        return self.pid, self.start_ticks
 
 
 @dataclass(slots=True)
 class _Calls:
     lock: threading.Lock = field(default_factory=threading.Lock)
     running: list[Call] = field(default_factory=list)
-    begun: int = 0
-    busy_since_ticks: int = 0
-    """When the first of the calls that overlap until now began."""
+    """Until what they had left is gone, too."""
+    strangers: frozenset[tuple[int, int]] = frozenset()
+    """Children that were there before the first of the calls that overlap until now, such as servers of tools."""
     adopts_orphans: bool = False
 
 
@@ -75,32 +81,40 @@ def begin_call() -> Call:
     """Announce a program before it is started, so that a sweep does not take it for an orphan."""
     call = Call()
     with _calls.lock:
-        if not _calls.running:
-            _calls.busy_since_ticks = _ticks_now()
+        if _calls.adopts_orphans and not _calls.running:
+            _calls.strangers = _present_children()
         _calls.running.append(call)
-        _calls.begun += 1
     return call
+
+
+def _present_children() -> frozenset[tuple[int, int]]:
+    children = _processes_by_parent()[os.getpid()] if _has_children() else []
+    return frozenset(child.identity for child in children)
 
 
 def end_call(call: Call) -> None:
     """Kill and reap all that the call has left, when its leader has been reaped, or was never started."""
     with _calls.lock:
-        _calls.running.remove(call)
-    if _calls.adopts_orphans:
-        _end_members(call)
-    elif call.leader:
-        call.left_running = signal_group(call.leader, signal.SIGKILL)
+        call.has_ended = True
+    try:
+        if _calls.adopts_orphans:
+            _end_members(call)
+        elif call.leader:
+            call.left_running = signal_group(call.leader, signal.SIGKILL)
+    finally:
+        with _calls.lock:
+            _calls.running.remove(call)
 
 
 def _end_members(call: Call) -> None:
     deadline = time.monotonic() + END_WITHIN_S
-    while _has_children() and (members := _members_of(call)) and time.monotonic() < deadline:
+    while (members := _members_of(call)) and time.monotonic() < deadline:
         living = [member for member in members if not member.is_zombie]
         call.left_running |= living != []
         if call.leader and any(member.group == call.leader for member in living):
             signal_group(call.leader, signal.SIGKILL)
         if living and not _kill(living, deadline):
-            break
+            return
         _reap(members)
 
 
@@ -127,17 +141,17 @@ def signal_group(leader: int, number: signal.Signals) -> bool:
 
 def _members_of(call: Call) -> list[Descendant]:
     """What belongs to the call, and what belongs to nobody if no other call could claim it."""
+    if not _has_children():
+        return []
+    processes = _processes_by_parent()
     with _calls.lock:
-        others = list(_calls.running)
-        begun = _calls.begun
-    children = _children_by_parent()
-    owners = [(child, _owner(child, [call, *others])) for child in children[os.getpid()]]
-    mine = [child for child, owner in owners if owner is call]
-    orphans = [child for child, owner in owners if owner is None and child.start_ticks >= _calls.busy_since_ticks]
-    with _calls.lock:
-        # A call that began while we looked may have started its program: then it looked like an orphan.
-        alone = not _calls.running and _calls.begun == begun
-    return [member for top in (mine + orphans if alone else mine) for member in _with_descendants(top, children)]
+        calls = list(_calls.running)
+        strangers = _calls.strangers
+    # Asked after looking: a call that began meanwhile, and whose program would pass for an orphan, is seen here.
+    alone = all(other is call or other.has_ended for other in calls)
+    tops = [child for child in processes[os.getpid()] if child.identity not in strangers]
+    mine = [top for top in tops if (owner := _owner(top, calls)) is call or (alone and owner is None)]
+    return [member for top in mine for member in _with_descendants(top, processes)]
 
 
 def _owner(child: Descendant, calls: Collection[Call]) -> Call | None:
@@ -160,27 +174,26 @@ def _marker(pid: int) -> str | None:
 
 
 def _living_descendants() -> list[Descendant]:
-    children = _children_by_parent()
-    below = (member for child in children[os.getpid()] for member in _with_descendants(child, children))
+    processes = _processes_by_parent()
+    below = (member for child in processes[os.getpid()] for member in _with_descendants(child, processes))
     return [member for member in below if not member.is_zombie]
 
 
-def _with_descendants(top: Descendant, children: dict[int, list[Descendant]]) -> Iterator[Descendant]:
+def _with_descendants(top: Descendant, processes: Mapping[int, list[Descendant]]) -> Iterator[Descendant]:
     waiting = [top]
     while waiting:
         process = waiting.pop()
         yield process
-        waiting += children.get(process.pid, [])
+        waiting += processes.get(process.pid, [])
 
 
-def _children_by_parent() -> dict[int, list[Descendant]]:
-    """Every process there is, by the id of its parent; empty where there is no /proc."""
-    children: dict[int, list[Descendant]] = defaultdict(list)
-    with suppress(FileNotFoundError):
-        for name in os.listdir("/proc"):
-            if name.isdigit() and (process := _read_process(int(name))):
-                children[process.parent].append(process)
-    return children
+def _processes_by_parent() -> Mapping[int, list[Descendant]]:
+    """Every process that there is, under the id of its parent; an id without children has an empty list."""
+    processes: defaultdict[int, list[Descendant]] = defaultdict(list)
+    for name in os.listdir("/proc"):
+        if name.isdigit() and (process := _read_process(int(name))):
+            processes[process.parent].append(process)
+    return processes
 
 
 def _read_process(pid: int) -> Descendant | None:
@@ -197,7 +210,8 @@ def _read_process(pid: int) -> Descendant | None:
         group=int(fields[2]),
         session=int(fields[3]),
         start_ticks=int(fields[19]),
-        is_zombie=fields[0] in (b"Z", b"X"),
+        # With more than one thread only the first has ended, and the process goes on without it.
+        is_zombie=fields[0] in (b"Z", b"X") and int(fields[17]) <= 1,
     )
 
 
@@ -261,7 +275,3 @@ def _has_pidfd() -> bool:
     except (AttributeError, OSError):  # not Linux, or before 5.3
         return False
     return True
-
-
-def _ticks_now() -> int:
-    return int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))

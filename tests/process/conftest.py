@@ -1,0 +1,63 @@
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ci_agent.cancellation import CancelToken
+from ci_agent.process import ProcessResult, become_subreaper, child_environment, run_process
+
+Run = Callable[..., ProcessResult]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _subreaper() -> None:
+    become_subreaper()
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Run a bash command in an empty folder."""
+
+    def run_command(command: str, **options: Any) -> ProcessResult:
+        settings = {"cwd": tmp_path, "env": child_environment(os.environ), "timeout_s": 60.0, "cancel": CancelToken()}
+        argv = ["bash", "--noprofile", "--norc", "-c", "--", command]
+        return run_process(argv, **{**settings, **options})
+
+    return run_command
+
+
+@pytest.fixture
+def is_alive(tmp_path: Path) -> Callable[[str], bool]:
+    """Whether the process whose id stands in a file of the folder still runs; the file must be there."""
+
+    def check(name: str) -> bool:
+        pid = int((tmp_path / name).read_text())
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return False
+        return not _is_zombie(pid)
+
+    return check
+
+
+def _is_zombie(pid: int) -> bool:
+    with suppress(FileNotFoundError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    return False
+
+
+@pytest.fixture
+def python(tmp_path: Path) -> Callable[[str], str]:
+    """Run a script in a Python of its own, whose process tree is nobody else's; returns what it prints."""
+
+    def run_script(script: str) -> str:
+        command = [sys.executable, "-c", script]
+        return subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True, timeout=60).stdout
+
+    return run_script

@@ -1,0 +1,297 @@
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ci_agent.cancellation import Cancelled, CancelToken
+from ci_agent.errors import ToolError
+from ci_agent.process import Output, ProcessCancelled, ProcessResult, child_environment, run_process
+
+Run = Callable[..., ProcessResult]
+
+PRINT_STREAMS = "import os; [os.write(1 + n % 2, b'%d\\n' % n) for n in range(200)]"
+
+
+def text(result: ProcessResult) -> str:
+    return (result.output.head + result.output.tail).decode()
+
+
+def test_a_program_that_ends_well(run: Run) -> None:
+    result = run("echo hello")
+    assert result == ProcessResult(
+        exit_status=0,
+        signal=None,
+        timed_out=False,
+        duration_s=result.duration_s,
+        output=Output(b"hello\n", b"", 6, 1),
+        stderr=None,
+        left_background=False,
+    )
+    assert 0 < result.duration_s < 30
+
+
+@pytest.mark.parametrize("status", [1, 2, 42, 126, 127, 255])
+def test_the_exit_status_is_told(run: Run, status: int) -> None:
+    result = run(f"exit {status}")
+    assert (result.exit_status, result.signal) == (status, None)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV])
+def test_the_signal_that_ended_it_is_told(run: Run, number: signal.Signals) -> None:
+    result = run(f"ulimit -c 0; kill -{number:d} $$")
+    assert (result.exit_status, result.signal, result.timed_out) == (None, number, False)
+
+
+def test_stdout_and_stderr_come_in_the_order_of_writing(run: Run) -> None:
+    result = run(f'exec "{sys.executable}" -c "{PRINT_STREAMS}"')
+    assert text(result) == "".join(f"{n}\n" for n in range(200))
+
+
+def test_stderr_can_be_kept_apart(run: Run) -> None:
+    result = run("echo out; echo err >&2; echo more", separate_stderr=True)
+    assert (result.output, result.stderr) == (Output(b"out\nmore\n", b"", 9, 2), Output(b"err\n", b"", 4, 1))
+
+
+def test_a_flood_on_the_one_stream_does_not_block_the_other(run: Run) -> None:
+    result = run("head -c 1000000 /dev/zero >&2; echo done", separate_stderr=True, head_bytes=10, tail_bytes=0)
+    assert (result.output.head, result.stderr) == (b"done\n", Output(b"\0" * 10, b"", 1_000_000, 0))
+
+
+def test_fifty_megabytes_are_counted_and_both_ends_kept(run: Run) -> None:
+    result = run("echo first; yes | head -c 50000000; echo last", head_bytes=8, tail_bytes=7)
+    assert result.output == Output(b"first\ny\n", b"y\nlast\n", 50_000_011, 25_000_002)
+
+
+@pytest.mark.slow
+def test_two_gigabytes_leave_memory_as_it_was(python: Callable[[str], str]) -> None:
+    script = """
+import os, resource
+from pathlib import Path
+from ci_agent.cancellation import CancelToken
+from ci_agent.process import run_process
+result = run_process(["sh", "-c", "yes | head -c 2147483648"], cwd=Path("."), env=dict(os.environ), timeout_s=100,
+                     cancel=CancelToken())
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(result.exit_status, result.output.total_bytes, peak if os.uname().sysname == "Linux" else peak // 1024)
+"""
+    status, total_bytes, peak_kib = map(int, python(script).split())
+    assert (status, total_bytes) == (0, 2**31)
+    assert peak_kib < 100_000
+
+
+def test_every_chunk_is_handed_on(run: Run) -> None:
+    chunks: list[bytes] = []
+    run("seq 100000", on_output=chunks.append, head_bytes=1, tail_bytes=1)
+    assert b"".join(chunks) == b"".join(b"%d\n" % n for n in range(1, 100_001))
+
+
+@pytest.mark.parametrize("command", ["read -r answer", "read -r answer </dev/tty", "head -c1 | grep -q ."])
+def test_what_asks_for_input_fails_at_once(run: Run, command: str) -> None:
+    result = run(command)
+    assert result.exit_status != 0
+    assert result.duration_s < 20
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="lists its descriptors through /proc")
+def test_no_descriptor_of_ours_reaches_the_child(run: Run, tmp_path: Path) -> None:
+    with open(tmp_path / "secret", "w") as file:
+        os.set_inheritable(file.fileno(), True)
+        result = run("for fd in /proc/$$/fd/*; do readlink $fd; done")
+    pipe = text(result).splitlines()[1]
+    assert pipe.startswith("pipe:")
+    assert text(result).splitlines() == ["/dev/null", pipe, pipe]
+
+
+def test_the_child_leads_its_own_session_and_group_without_a_terminal(run: Run) -> None:
+    script = "import os; print(os.getpid() == os.getsid(0) == os.getpgid(0))"
+    assert text(run(f'exec "{sys.executable}" -c "{script}"')) == "True\n"
+
+
+def test_the_environment_is_the_one_given_and_the_name_of_the_call(run: Run) -> None:
+    result = run("exec env", env={"PATH": "/usr/bin:/bin", "A": "é"})
+    names = {line.split("=")[0] for line in text(result).splitlines()}
+    assert names == {"PATH", "A", "CI_AGENT_CALL", "PWD", "SHLVL"}  # the last two are bash's own
+
+
+def test_a_time_out_lets_the_program_clean_up_and_keeps_what_it_printed(run: Run) -> None:
+    command = "trap 'echo cleaned up; exit 3' TERM; echo started; sleep 60 & wait"
+    result = run(command, timeout_s=1.0)
+    assert (text(result), result.exit_status, result.timed_out) == ("started\ncleaned up\n", 3, True)
+
+
+def test_a_program_that_ignores_the_time_out_is_killed(run: Run) -> None:
+    result = run("trap '' TERM; echo deaf; while :; do read -t 60 <> <(:); done", timeout_s=0.5)
+    assert (text(result), result.signal, result.timed_out) == ("deaf\n", signal.SIGKILL, True)
+    assert result.duration_s < 20
+
+
+def test_no_time_out_means_to_wait(run: Run) -> None:
+    assert run("sleep 0.1", timeout_s=None).exit_status == 0
+
+
+def test_a_time_out_beyond_all_clocks_is_no_time_out(run: Run) -> None:
+    assert run("true", timeout_s=1e18).exit_status == 0
+
+
+def test_cancellation_ends_a_talking_program_and_its_output_is_kept(run: Run) -> None:
+    cancel = CancelToken()
+    with pytest.raises(ProcessCancelled) as caught:
+        run("echo ready; exec sleep 60", cancel=cancel, on_output=lambda _: cancel.cancel("enough"))
+    assert (caught.value.reason, text(caught.value.result)) == ("enough", "ready\n")
+    assert (caught.value.result.signal, caught.value.result.timed_out) == (signal.SIGTERM, False)
+
+
+def test_cancellation_from_another_thread_wakes_the_wait_for_a_silent_program(run: Run) -> None:
+    cancel = CancelToken()
+    ready = threading.Event()
+
+    def cancel_when_ready() -> None:
+        ready.wait(30)
+        cancel.cancel("the run was cancelled")
+
+    canceller = threading.Thread(target=cancel_when_ready)
+    canceller.start()
+    with pytest.raises(ProcessCancelled, match="the run was cancelled"):
+        run("echo ready; exec sleep 60", cancel=cancel, on_output=lambda _: ready.set())
+    canceller.join()
+
+
+def test_after_cancellation_nothing_is_started(run: Run, tmp_path: Path) -> None:
+    cancel = CancelToken()
+    cancel.cancel("too late")
+    with pytest.raises(Cancelled, match="too late"):
+        run("touch canary", cancel=cancel)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_finished_call_leaves_no_callback_on_the_token(run: Run) -> None:
+    cancel = CancelToken()
+    run("true", cancel=cancel)
+    cancel.cancel("later")  # would write into a closed descriptor
+    assert cancel.is_cancelled
+
+
+def test_an_error_of_the_listener_ends_the_program_and_is_passed_on(run: Run, is_alive: Callable[[str], bool]) -> None:
+    def fail(_: bytes) -> None:
+        raise RuntimeError("no room")
+
+    with pytest.raises(RuntimeError, match="no room"):
+        run("echo $$ > pid; echo ready; exec sleep 60", on_output=fail)
+    assert not is_alive("pid")
+
+
+def test_output_after_the_end_of_the_program_is_heard(run: Run) -> None:
+    result = run("(sleep 0.1; echo late) & echo early")
+    assert text(result) == "early\nlate\n"
+
+
+def test_output_through_a_process_substitution_is_whole(run: Run) -> None:
+    assert text(run("echo one > >(sleep 0.05; cat)")) == "one\n"
+
+
+def test_a_grandchild_that_holds_the_pipe_does_not_hold_the_call(run: Run, is_alive: Callable[[str], bool]) -> None:
+    result = run("(sleep 60 & echo $! > pid); echo hi")
+    assert (text(result), result.exit_status, result.left_background) == ("hi\n", 0, True)
+    assert result.duration_s < 20
+    assert not is_alive("pid")
+
+
+def test_a_grandchild_that_floods_the_pipe_does_not_hold_the_call(run: Run, is_alive: Callable[[str], bool]) -> None:
+    result = run("(yes & echo $! > pid); echo hi")
+    assert (result.exit_status, result.left_background) == (0, True)
+    assert result.duration_s < 20
+    assert not is_alive("pid")
+
+
+@pytest.mark.parametrize(
+    ("argv", "reason"),
+    [
+        (["no-such-program"], "no-such-program cannot be started: No such file or directory: no-such-program"),
+        (["/etc/passwd"], "/etc/passwd cannot be started: Permission denied: /etc/passwd"),
+        (["true", "a\0b"], "true cannot be started: embedded null byte"),
+        (
+            ["true", "x" * 5_000_000],
+            "true cannot be started: the command and its environment are longer than the system accepts",
+        ),
+    ],
+)
+def test_a_program_that_cannot_be_started_is_an_error_for_the_model(
+    tmp_path: Path, argv: list[str], reason: str
+) -> None:
+    with pytest.raises(ToolError) as caught:
+        run_process(argv, cwd=tmp_path, env=child_environment(os.environ), timeout_s=5, cancel=CancelToken())
+    assert str(caught.value) == reason
+
+
+def test_a_folder_that_is_gone_is_an_error_for_the_model(run: Run, tmp_path: Path) -> None:
+    with pytest.raises(ToolError, match=f"bash cannot be started: No such file or directory: {tmp_path}/gone"):
+        run("true", cwd=tmp_path / "gone")
+
+
+def test_no_descriptor_to_be_had_is_an_error_for_the_model(python: Callable[[str], str]) -> None:
+    script = """
+import os, resource
+from pathlib import Path
+from ci_agent.cancellation import CancelToken
+from ci_agent.errors import ToolError
+from ci_agent.process import become_subreaper, run_process
+become_subreaper()
+def attempt():
+    run_process(["true"], cwd=Path("."), env=dict(os.environ), timeout_s=5, cancel=CancelToken())
+attempt()
+before = os.listdir("/dev/fd")
+lowest = os.dup(0)
+os.close(lowest)
+for limit in range(lowest, lowest + 20):
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, 4096))
+    try:
+        attempt()
+        break
+    except ToolError as error:
+        assert str(error).startswith("true cannot be started: Too many open files"), error
+print(limit > lowest, os.listdir("/dev/fd") == before)
+"""
+    assert python(script) == "True True\n"
+
+
+def test_without_pidfd_a_thread_watches_for_the_end(python: Callable[[str], str]) -> None:
+    """As on macOS, and on Linux before 5.3."""
+    script = """
+import os, time
+from pathlib import Path
+from ci_agent.cancellation import CancelToken
+from ci_agent.process import become_subreaper, run_process
+if hasattr(os, "pidfd_open"):
+    del os.pidfd_open
+def attempt(command, timeout_s=30):
+    result = run_process(["sh", "-c", command], cwd=Path("."), env=dict(os.environ), timeout_s=timeout_s,
+                         cancel=CancelToken())
+    return result.exit_status, result.signal, result.output.head, result.timed_out, result.left_background
+print(become_subreaper())
+print(attempt("echo hi; exit 3"))
+print(attempt("sleep 60 & echo hi"))
+print(attempt("echo hi; exec sleep 60", timeout_s=0.5))
+"""
+    assert python(script).splitlines() == [
+        "False",
+        "(3, None, b'hi\\n', False, False)",
+        "(0, None, b'hi\\n', False, True)",
+        "(None, 15, b'hi\\n', True, False)",
+    ]
+
+
+def test_five_sleeps_at_once_take_as_long_as_one(run: Run) -> None:
+    results: list[ProcessResult] = []
+    threads = [threading.Thread(target=lambda: results.append(run("sleep 0.5"))) for _ in range(5)]
+    started = time.monotonic()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [result.exit_status for result in results] == [0] * 5
+    assert time.monotonic() - started < 2.4

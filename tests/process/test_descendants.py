@@ -1,0 +1,195 @@
+"""Attacks on the promise that nothing outlives its call. Each leaves a canary, whose process must be gone."""
+
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from ci_agent.cancellation import CancelToken
+from ci_agent.process import ProcessCancelled, ProcessResult
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux only")
+
+Run = Callable[..., ProcessResult]
+IsAlive = Callable[[str], bool]
+
+CANARY = "echo $$ > canary; exec sleep 60 >/dev/null 2>&1"
+WAIT_FOR_CANARY = "until [ -s canary ]; do sleep 0.01; done"
+
+ESCAPES = {
+    "background": "sh canary.sh &",
+    "setsid": "setsid sh canary.sh &",
+    "double fork": "(setsid sh -c '(sh canary.sh &)' &)",
+    "nohup": "nohup sh canary.sh &",
+    "without the variable": "env -i PATH=$PATH sh canary.sh &",
+    "without session, group and variable": "(env -i PATH=$PATH setsid sh -c 'setsid sh canary.sh & exit' &)",
+    "with another call's variable": "(CI_AGENT_CALL=0123456789abcdef setsid sh canary.sh &)",
+    "under a name with parentheses": (
+        "ln -s $(command -v sleep) 'x) S 1 1 1'; (setsid sh -c 'echo $$ > canary; exec \"./x) S 1 1 1\" 60' >/dev/null &)"
+    ),
+    "deaf to signals": "(trap '' TERM HUP INT; setsid sh canary.sh &)",
+    "stopped": "(setsid sh -c 'echo $$ > canary; kill -STOP $$' >/dev/null 2>&1 &)",
+    "holding the pipe": "(setsid sh -c 'echo $$ > canary; exec sleep 60' &)",
+}
+
+
+@pytest.fixture(autouse=True)
+def _canary(tmp_path: Path) -> None:
+    (tmp_path / "canary.sh").write_text(CANARY)
+
+
+@pytest.mark.parametrize("escape", ESCAPES)
+def test_nothing_outlives_a_command_that_ends_by_itself(run: Run, is_alive: IsAlive, escape: str) -> None:
+    result = run(f"{ESCAPES[escape]}\n{WAIT_FOR_CANARY}")
+    assert (result.exit_status, result.left_background) == (0, True)
+    assert not is_alive("canary")
+
+
+@pytest.mark.parametrize("escape", ESCAPES)
+def test_nothing_outlives_a_command_that_is_cut_short(run: Run, is_alive: IsAlive, escape: str) -> None:
+    cancel = CancelToken()
+
+    def cut_short(chunk: bytes) -> None:
+        if b"now" in chunk:
+            cancel.cancel("time is up")
+
+    with pytest.raises(ProcessCancelled):
+        run(f"{ESCAPES[escape]}\n{WAIT_FOR_CANARY}; echo now; exec sleep 60", cancel=cancel, on_output=cut_short)
+    assert not is_alive("canary")
+
+
+def test_nothing_outlives_a_time_out(run: Run, is_alive: IsAlive) -> None:
+    """The clock alone cannot be made to wait for the canary: it is generous instead."""
+    result = run(f"{ESCAPES['double fork']}\n{WAIT_FOR_CANARY}; exec sleep 60", timeout_s=1.5)
+    assert result.timed_out
+    assert not is_alive("canary")
+
+
+def test_a_process_whose_first_thread_has_ended_is_no_corpse(run: Run, is_alive: IsAlive) -> None:
+    script = (
+        "import ctypes, os, threading, time\n"
+        "threading.Thread(target=time.sleep, args=(60,)).start()\n"
+        "print(os.getpid(), file=open('canary', 'w'), flush=True)\n"
+        "ctypes.CDLL(None).pthread_exit(None)\n"
+    )
+    result = run(f"(setsid '{sys.executable}' -c \"{script}\" >/dev/null 2>&1 &)\n{WAIT_FOR_CANARY}; sleep 0.1")
+    assert result.left_background
+    assert not is_alive("canary")
+
+
+def test_a_bomb_that_forks_into_sessions_is_cleared_away(run: Run, tmp_path: Path) -> None:
+    """Bounded to 127 processes, for a limit on processes would not bind root."""
+    (tmp_path / "bomb").write_text(
+        '[ "$1" -gt 0 ] && for n in 1 2; do setsid sh bomb $(($1 - 1)) & done\necho $$ >> pids; exec sleep 60\n'
+    )
+    result = run("(sh bomb 6 &); until [ $(wc -l < pids 2>/dev/null || echo 0) -eq 127 ]; do sleep 0.05; done")
+    assert result.left_background
+    pids = (tmp_path / "pids").read_text().split()
+    assert [pid for pid in pids if Path(f"/proc/{pid}").exists()] == []
+
+
+def test_a_bomb_that_refills_itself_is_cleared_away(run: Run, tmp_path: Path) -> None:
+    """Each of a few processes replaces itself by a new session for ever: what is listed is gone when it is killed."""
+    (tmp_path / "bomb").write_text("[ -e stop ] && exit; echo $$ >> pids; setsid sh bomb >/dev/null 2>&1 &\n")
+    result = run("(setsid sh bomb &); until [ $(wc -l < pids 2>/dev/null || echo 0) -gt 50 ]; do sleep 0.05; done")
+    try:
+        assert result.left_background
+        count = len((tmp_path / "pids").read_text().split())
+        threading.Event().wait(0.3)
+        assert len((tmp_path / "pids").read_text().split()) == count
+    finally:
+        (tmp_path / "stop").touch()
+
+
+def test_corpses_are_buried(run: Run, tmp_path: Path) -> None:
+    result = run("for n in 1 2 3; do (setsid sh -c 'echo $$ >> pids' &); done; sleep 0.2")
+    assert not result.left_background
+    pids = (tmp_path / "pids").read_text().split()
+    assert [pid for pid in pids if Path(f"/proc/{pid}").exists()] == []
+
+
+def test_a_call_leaves_the_background_of_another_alone(run: Run, tmp_path: Path, is_alive: IsAlive) -> None:
+    hidden = "(env -i PATH=$PATH setsid sh -c 'echo $$ > other; until [ -e go ]; do sleep 0.01; done; touch done' &)"
+    results: list[ProcessResult] = []
+    command = f"{hidden}\nuntil [ -s other ]; do sleep 0.01; done; echo up; until [ -e done ]; do sleep 0.01; done"
+    up = threading.Event()
+    thread = threading.Thread(target=lambda: results.append(run(command, on_output=lambda _: up.set())))
+    thread.start()
+    assert up.wait(30)
+    run(f"{ESCAPES['setsid']}\n{WAIT_FOR_CANARY}")
+    assert (is_alive("canary"), is_alive("other")) == (False, True)
+    (tmp_path / "go").touch()
+    thread.join()
+    assert [result.exit_status for result in results] == [0]
+
+
+def test_an_orphan_that_two_calls_could_claim_dies_with_the_second(run: Run, is_alive: IsAlive) -> None:
+    up = threading.Event()
+    cancel = CancelToken()
+
+    def run_beside() -> None:
+        with suppress(ProcessCancelled):
+            run("echo up; exec sleep 60", cancel=cancel, on_output=lambda _: up.set())
+
+    thread = threading.Thread(target=run_beside)
+    thread.start()
+    assert up.wait(30)
+    run(f"{ESCAPES['without session, group and variable']}\n{WAIT_FOR_CANARY}")
+    after_the_first = is_alive("canary")
+    cancel.cancel("end")
+    thread.join()
+    assert (after_the_first, is_alive("canary")) == (True, False)
+
+
+def test_children_that_were_there_before_are_left_alone(run: Run) -> None:
+    server = subprocess.Popen(["sleep", "60"])
+    finished = subprocess.Popen(["sh", "-c", "exit 7"])
+    run(f"{ESCAPES['setsid']}\n{WAIT_FOR_CANARY}")
+    assert (server.poll(), finished.wait(30)) == (None, 7)
+    server.terminate()
+    assert server.wait(30) == -signal.SIGTERM
+
+
+def test_the_last_sweep_takes_everything(python: Callable[[str], str]) -> None:
+    script = """
+import os, subprocess, threading
+from pathlib import Path
+from ci_agent.cancellation import CancelToken
+from ci_agent.process import become_subreaper, kill_all_descendants, run_process
+become_subreaper()
+server = subprocess.Popen(["sleep", "60"])
+up = threading.Event()
+results = []
+thread = threading.Thread(target=lambda: results.append(run_process(
+    ["sh", "-c", "(env -i setsid sleep 60 &); echo up; sleep 60"], cwd=Path("."), env=dict(os.environ),
+    timeout_s=None, cancel=CancelToken(), on_output=lambda _: up.set())))
+thread.start()
+up.wait()
+kill_all_descendants()
+thread.join()
+print(server.wait(), results[0].signal)
+try:
+    os.waitpid(-1, 0)
+except ChildProcessError:
+    print("nobody left")
+"""
+    assert python(script) == "-9 9\nnobody left\n"
+
+
+def test_without_adoption_the_group_is_killed(python: Callable[[str], str], is_alive: IsAlive) -> None:
+    script = """
+import os
+from pathlib import Path
+from ci_agent.cancellation import CancelToken
+from ci_agent.process import run_process
+result = run_process(["sh", "-c", "sh -c 'echo $$ > canary; exec sleep 60' & until [ -s canary ]; do :; done"],
+                     cwd=Path("."), env=dict(os.environ), timeout_s=30, cancel=CancelToken())
+print(result.exit_status, result.left_background)
+"""
+    assert python(script) == "0 True\n"
+    assert not is_alive("canary")

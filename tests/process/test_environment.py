@@ -1,0 +1,117 @@
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ci_agent.process import child_environment
+from ci_agent.process.environment import DEFAULT_PATH, PASSED, SET
+
+USUAL_PATH = ":".join(DEFAULT_PATH)
+
+NEVER = [
+    "ACTIONS_CACHE_URL",
+    "ACTIONS_ID_TOKEN_REQUEST_TOKEN",
+    "ACTIONS_RUNTIME_TOKEN",
+    "ANTHROPIC_API_KEY",
+    "AWS_BEARER_TOKEN_BEDROCK",
+    "AZURE_OPENAI_API_KEY",
+    "BASH_ENV",
+    "BASH_FUNC_ls%%",
+    "CI_AGENT_POLICY",
+    "ENV",
+    "GEMINI_API_KEY",
+    "GITHUB_ENV",
+    "GITHUB_OUTPUT",
+    "GITHUB_PATH",
+    "GITHUB_STATE",
+    "GITHUB_STEP_SUMMARY",
+    "GITHUB_TOKEN",
+    "OPENAI_API_KEY",
+    "SHELLOPTS",
+]
+
+
+def test_a_child_gets_the_allowed_facts_of_its_parent_and_the_settings_against_prompts_and_nothing_else() -> None:
+    parent = {
+        "HOME": "/home/me",
+        "LC_ALL": "C.UTF-8",
+        "CI": "true",
+        "GITHUB_SHA": "abc",
+        "RUNNER_TRACKING_ID": "github_1",
+        "TERM": "xterm-256color",
+        "PATH": "/opt/tool/bin:/usr/bin",
+        "HTTPS_PROXY": "http://user:password@proxy",
+        "DATABASE_URL": "postgres://",
+        "LD_PRELOAD": "/tmp/evil.so",
+        "GIT_DIR": "/elsewhere",
+        "GIT_SSH_COMMAND": "evil",
+    }
+    assert child_environment(parent) == SET | {
+        "HOME": "/home/me",
+        "LC_ALL": "C.UTF-8",
+        "CI": "true",
+        "GITHUB_SHA": "abc",
+        "RUNNER_TRACKING_ID": "github_1",
+        "PATH": "/opt/tool/bin:/usr/bin:/usr/local/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin",
+    }
+
+
+def test_an_empty_parent_makes_a_usable_child() -> None:
+    assert child_environment({}) == SET | {"PATH": USUAL_PATH}
+
+
+@pytest.mark.parametrize("path", ["", ".", "bin:./tools::..", "~/bin"])
+def test_relative_folders_are_no_place_to_look_for_programs(path: str) -> None:
+    assert child_environment({"PATH": path})["PATH"] == USUAL_PATH
+
+
+def test_named_variables_and_patterns_pass() -> None:
+    parent = {"NODE_ENV": "test", "NPM_TOKEN": "mine", "MY_A": "1", "MY_B": "2", "OTHER": "3"}
+    passed = child_environment(parent, ["NODE_ENV", "NPM_TOKEN", "MY_*"])
+    assert passed == child_environment({}) | {"NODE_ENV": "test", "NPM_TOKEN": "mine", "MY_A": "1", "MY_B": "2"}
+
+
+def test_a_pattern_passes_nothing_that_looks_like_a_secret() -> None:
+    parent = {"APP_TOKEN": "1", "APP_SECRET_2": "2", "app_password": "3", "MY_API_KEY": "4", "APP_NAME": "shop"}
+    assert child_environment(parent, ["*"]) == child_environment({}) | {"APP_NAME": "shop"}
+
+
+@pytest.mark.parametrize("name", NEVER)
+@pytest.mark.parametrize("by_name", [True, False])
+def test_keys_and_what_steers_the_runner_or_bash_never_pass(name: str, by_name: bool) -> None:
+    assert child_environment({name: "canary"}, [name if by_name else "*"]) == child_environment({})
+
+
+def test_a_name_that_differs_in_case_is_no_way_around() -> None:
+    assert child_environment({"github_token": "canary"}, ["github_token"]) == child_environment({})
+
+
+def test_the_runs_own_secrets_never_pass() -> None:
+    parent = {"MY_PROXY_KEY": "canary"}
+    assert child_environment(parent, ["MY_PROXY_KEY"], secret_names=["MY_PROXY_KEY"]) == child_environment({})
+
+
+def test_the_settings_against_prompts_win_over_what_a_policy_passes() -> None:
+    assert child_environment({"GIT_ASKPASS": "/bin/evil"}, ["GIT_ASKPASS"])["GIT_ASKPASS"] == ""
+
+
+def test_no_name_is_both_allowed_and_forbidden() -> None:
+    environment = child_environment(dict.fromkeys(PASSED, "x"))
+    assert set(environment) == PASSED | set(SET) | {"PATH"}
+
+
+def test_git_asks_nobody(tmp_path: Path) -> None:
+    """Asked for a password by a server, git would open the terminal, or a program that opens a window."""
+    script = "printf 'protocol=https\\nhost=localhost\\n\\n' | git credential fill"
+    environment = child_environment({**os.environ, "SSH_ASKPASS": "/bin/true", "HOME": str(tmp_path)})
+    done = subprocess.run(
+        ["bash", "-c", script],
+        check=False,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=20,
+        start_new_session=True,
+    )
+    assert (done.returncode, "terminal prompts disabled" in done.stderr) == (128, True)
