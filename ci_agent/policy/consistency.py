@@ -67,7 +67,8 @@ def check_references(
     ids = [rule.id for rule in source.rules]
     for index, test in enumerate(model.tests or []):
         if test.by is not None and test.by not in ids and test.by not in CODES_IN_TESTS:
-            close = nearest(test.by, [*ids, *CODES_IN_TESTS])
+            inherited = next((rule_id for rule_id in ids if rule_id.endswith(f"/{test.by}")), None)
+            close = inherited or nearest(test.by, [*ids, *CODES_IN_TESTS])
             hint = f"did you mean {close}?" if close else f"or write one of {', '.join(CODES_IN_TESTS)}"
             yield document.place(("tests", index, "by")), f"no rule has the id {quote(test.by)}: {hint}"
 
@@ -150,22 +151,28 @@ def _check_matchers(rule: RuleModel) -> Iterator[Problem]:
     for matcher, tools in _TOOLS_OF.items():
         if getattr(rule, matcher) is None:
             continue
-        stranger = next((name for tool in _tools(rule) for name in _strangers(tool, tools)), None)
-        if stranger:
-            yield (matcher,), f'"{matcher}" is about {_listed(tools)}, not about {stranger}{_hint(matcher, stranger)}'
+        strangers = [(tool, name) for tool in _tools(rule) for name in _strangers(tool, tools)]
+        if strangers:
+            tool, name = strangers[0]
+            hint = _hint(matcher, tool, name, several=len(_tools(rule)) > 1)
+            yield (matcher,), f'"{matcher}" is about {_listed(tools)}, not about {name}{hint}'
 
 
-def _hint(matcher: str, tool: str) -> str:
-    if matcher == "path" and tool == "bash":
+def _hint(matcher: str, tool: str, name: str, *, several: bool) -> str:
+    if tool != name:
+        return f", which {quote(tool)} covers: name the tools"
+    if several:
+        return f": make a rule of its own for {name}"
+    if matcher == "path" and name == "bash":
         return ': for the files of commands write "paths"'
-    if matcher == "paths" and tool in _FILE_TOOLS:
+    if matcher == "paths" and name in _FILE_TOOLS:
         return ': write "path"'
-    return f": write {_INSTEAD[matcher]}" if matcher in _INSTEAD and tool not in BUILTIN_TOOLS else ""
+    return f": write {_INSTEAD[matcher]}" if matcher in _INSTEAD and name not in BUILTIN_TOOLS else ""
 
 
 @lru_cache(maxsize=1024)
 def _strangers(pattern: str, tools: tuple[str, ...]) -> tuple[str, ...]:
-    """Tools that the pattern names and that are none of these."""
+    """Tools that the pattern is about and that are none of these."""
     names = _names(pattern)
     return tuple(name for name in names if name not in tools) if names else (pattern,)
 

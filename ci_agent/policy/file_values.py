@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, GetJsonSchemaHandler, PlainValidator, WithJsonSchema
@@ -79,6 +80,7 @@ def _word(value: Json) -> str:
     return value
 
 
+@lru_cache(maxsize=1024)
 def _check_tool(text: str) -> str:
     if "(" in text:
         raise ValueError(
@@ -109,7 +111,7 @@ def _one_line(text: str) -> str:
     if not line.replace(EMOJI_JOINER, "").isprintable():
         raise ValueError("control characters cannot be shown where this text is shown: leave them out")
     if not line:
-        raise ValueError("must not be empty")
+        raise ValueError("must not be empty: write a value, or delete the key")
     return line
 
 
@@ -125,8 +127,10 @@ def _shown(value: Json) -> str:
 
 
 def _check_version(value: Json) -> int:
-    if value != FORMAT_VERSION or isinstance(value, bool):
-        raise ValueError(f"this is not a format that can be read here: write policy: {FORMAT_VERSION}")
+    if value != FORMAT_VERSION or not isinstance(value, int) or isinstance(value, bool):
+        raise ValueError(
+            f"this version of ci-agent reads format {FORMAT_VERSION} alone: write policy: {FORMAT_VERSION}"
+        )
     return FORMAT_VERSION
 
 

@@ -175,7 +175,7 @@ def _explain(problem: _Problem, model: type[BaseModel]) -> str:
     if kind in _BOUNDS:
         return f"expected {_BOUNDS[kind].format(**context)}, got {_shown(error['input'])}"
     if kind in {"too_short", "string_too_short"}:
-        return "must not be empty" if context["min_length"] == 1 else f"needs at least {context['min_length']}"
+        return "must not be empty: write a value, or delete the key"
     if kind in {"too_long", "string_too_long"}:
         return f"is too long: at most {context['max_length']}"
     if kind == "string_pattern_mismatch":

@@ -10,7 +10,7 @@ import yaml
 
 from ci_agent.errors import InvalidFileError
 from ci_agent.json_types import Json
-from ci_agent.strict_yaml.scalars import parse_plain
+from ci_agent.strict_yaml.scalars import AmbiguousScalarError, parse_plain
 from ci_agent.strict_yaml.syntax import TAB_PROBLEM, explain_syntax_error, text_at, word_at
 from ci_agent.strict_yaml.text import Place, check_text, find_line_starts, place_of, quote
 from ci_agent.text_files import read_text_file
@@ -235,17 +235,35 @@ class _Reader:
         return result, marks
 
     def _key(self, event: _Event, marks: _Mapping, depth: int) -> str | None:
-        problems = len(self.problems)
-        key, _ = self._node(event, depth)
-        if len(self.problems) > problems:
-            return None
-        if not isinstance(key, str):
-            self._report(event, _key_problem(key, self._shown(event)))
-            return None
-        if key in marks.keys:
+        key = self._key_text(event, depth)
+        if key is not None and key in marks.keys:
             line = self.text.count("\n", 0, marks.keys[key]) + 1
             self._report(event, f"the key {quote(key)} appears twice: the first is on line {line}")
         return key
+
+    def _key_text(self, event: _Event, depth: int) -> str | None:
+        """None when it is none, which is then on the list of problems."""
+        problems = len(self.problems)
+        if type(event) is yaml.ScalarEvent and not event.style:
+            key = self._plain_key(event)
+        else:
+            key, _ = self._node(event, depth)
+        if isinstance(key, str) or len(self.problems) > problems:
+            return key if isinstance(key, str) else None
+        self._report(event, _key_problem(key, self._shown(event)))
+        return None
+
+    def _plain_key(self, event: _Event) -> Json:
+        self._refuse_properties(event)
+        self._check_flow_scalar(event)
+        try:
+            return parse_plain(event.value)
+        except AmbiguousScalarError as error:
+            self._report(event, error.as_key)
+            return event.value
+        except ValueError as error:
+            self._report(event, str(error))
+            return event.value
 
     def _enter(self, event: _Event, depth: int) -> None:
         if depth > MAX_DEPTH:

@@ -35,28 +35,37 @@ _LOOKALIKES = (
 )
 
 
+class AmbiguousScalarError(ValueError):
+    """Two readers could disagree on the value; says so, and what to write instead."""
+
+    def __init__(self, problem: str, text: str, value: str | None = None) -> None:
+        self.as_key = f"{problem}: write {quote(text)} in quotes"
+        """The message for a key, which is always text."""
+        super().__init__(f"{problem}: write {value}, or {quote(text)} in quotes" if value else self.as_key)
+
+
 def parse_plain(text: str) -> Json:
-    """The value of a plain scalar; ValueError with what to write instead when two readers could disagree on it."""
+    """The value of a plain scalar; AmbiguousScalarError, or ValueError for a number beyond all bounds."""
     if text[:1].isalpha() and len(text) > _LONGEST_WORD:
         return text
     if text in _WORDS:
         return _WORDS[text]
     if text.lower() in _MEANT:
-        raise ValueError(_refused_word(text))
+        raise _refused_word(text)
     if text[0].isalpha():
         return text
     if _NUMBER.fullmatch(text):
         return _number(text)
     for pattern, problem in _LOOKALIKES:
         if pattern.fullmatch(text):
-            raise ValueError(f"{problem}: write {_alternative(text)}")
+            raise AmbiguousScalarError(problem, text, _number_meant(text))
     return text
 
 
-def _refused_word(text: str) -> str:
+def _refused_word(text: str) -> AmbiguousScalarError:
     meant = _MEANT[text.lower()]
     kind = "null" if meant == "null" else "a boolean"
-    return f"{text} is {kind} to some readers and text to others: write {quote(text)} in quotes, or {meant}"
+    return AmbiguousScalarError(f"{text} is {kind} to some readers and text to others", text, meant)
 
 
 def _number(text: str) -> int | float:
@@ -70,13 +79,10 @@ def _number(text: str) -> int | float:
     return value
 
 
-def _alternative(text: str) -> str:
+def _number_meant(text: str) -> str | None:
+    """The decimal spelling of what looks like a number; None when it is none."""
     number = text.replace("_", "")
-    if "_" in text and _NUMBER.fullmatch(number):
-        return f"{number}, or {quote(text)} in quotes"
     if re.fullmatch(r"[-+]?0[oOxXbB][0-9a-fA-F]+", number):
-        return f"{int(number, 0)}, or {quote(text)} in quotes"
-    stripped = re.sub(r"^([-+]?)0+(?=[0-9])", r"\1", text)
-    if stripped != text and _NUMBER.fullmatch(stripped):
-        return f"{stripped}, or {quote(text)} in quotes"
-    return f"{quote(text)} in quotes"
+        return str(int(number, 0))
+    number = re.sub(r"^([-+]?)0+(?=[0-9])", r"\1", number)
+    return number if _NUMBER.fullmatch(number) else None

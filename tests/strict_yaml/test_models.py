@@ -55,7 +55,7 @@ def test_a_document_becomes_its_model() -> None:
             "version: 1\nx-y: []",
             '2:1: unknown key "x-y": the keys here are either, entries, flag, label, table, turns, version',
         ),
-        ("version: 1\nentries: []", "2:10: must not be empty"),
+        ("version: 1\nentries: []", "2:10: must not be empty: write a value, or delete the key"),
         ("version: 1\nentries: {id: a}", "2:10: expected a list, got a mapping"),
         ("version: 1\nentries: [a]", '2:11: expected a mapping, got the text "a"'),
         ("version: 1\nentries:\n  - on_denied: stop", '3:5: the key "id" is missing here'),

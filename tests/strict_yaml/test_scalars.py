@@ -50,14 +50,14 @@ def test_a_quoted_scalar_is_text_whatever_it_looks_like(quoted: str) -> None:
 @pytest.mark.parametrize(
     ("plain", "problem"),
     [
-        ("no", 'no is a boolean to some readers and text to others: write "no" in quotes, or false'),
-        ("Off", 'Off is a boolean to some readers and text to others: write "Off" in quotes, or false'),
-        ("n", 'n is a boolean to some readers and text to others: write "n" in quotes, or false'),
-        ("YES", 'YES is a boolean to some readers and text to others: write "YES" in quotes, or true'),
-        ("on", 'on is a boolean to some readers and text to others: write "on" in quotes, or true'),
-        ("y", 'y is a boolean to some readers and text to others: write "y" in quotes, or true'),
-        ("True", 'True is a boolean to some readers and text to others: write "True" in quotes, or true'),
-        ("NULL", 'NULL is null to some readers and text to others: write "NULL" in quotes, or null'),
+        ("no", 'no is a boolean to some readers and text to others: write false, or "no" in quotes'),
+        ("Off", 'Off is a boolean to some readers and text to others: write false, or "Off" in quotes'),
+        ("n", 'n is a boolean to some readers and text to others: write false, or "n" in quotes'),
+        ("YES", 'YES is a boolean to some readers and text to others: write true, or "YES" in quotes'),
+        ("on", 'on is a boolean to some readers and text to others: write true, or "on" in quotes'),
+        ("y", 'y is a boolean to some readers and text to others: write true, or "y" in quotes'),
+        ("True", 'True is a boolean to some readers and text to others: write true, or "True" in quotes'),
+        ("NULL", 'NULL is null to some readers and text to others: write null, or "NULL" in quotes'),
         ("010", 'a number with a leading zero is octal to some readers: write 10, or "010" in quotes'),
         ("-00", 'a number with a leading zero is octal to some readers: write -0, or "-00" in quotes'),
         ("01.5", 'a number does not begin with a zero: write 1.5, or "01.5" in quotes'),
@@ -87,7 +87,7 @@ def test_what_two_readers_could_take_differently_is_refused_with_what_to_write(p
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("on: 1", 'on is a boolean to some readers and text to others: write "on" in quotes, or true'),
+        ("on: 1", 'on is a boolean to some readers and text to others: write "on" in quotes'),
         ("true: 1", 'a key must be text: write "true" in quotes'),
         ("1: 1", 'a key must be text: write "1" in quotes'),
         ("~: 1", "a key is missing before the colon"),

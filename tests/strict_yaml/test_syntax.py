@@ -86,7 +86,7 @@ def test_all_problems_are_named_in_the_order_of_the_file() -> None:
     with pytest.raises(InvalidFileError) as caught:
         load_yaml("a: no\nb: &x 1\na: 010\nc: [", "f.yml")
     assert str(caught.value).splitlines() == [
-        'f.yml:1:4: no is a boolean to some readers and text to others: write "no" in quotes, or false',
+        'f.yml:1:4: no is a boolean to some readers and text to others: write false, or "no" in quotes',
         'f.yml:2:4: "&x" begins with "&", which YAML takes for an anchor: put it in quotes',
         'f.yml:3:1: the key "a" appears twice: the first is on line 1',
         'f.yml:3:4: a number with a leading zero is octal to some readers: write 10, or "010" in quotes',
