@@ -30,7 +30,8 @@ ESCAPES = {
     "without session, group and variable": "(env -i PATH=$PATH setsid sh -c 'setsid sh canary.sh & exit' &)",
     "with another call's variable": "(CI_AGENT_CALL=0123456789abcdef setsid sh canary.sh &)",
     "under a name with parentheses": (
-        "ln -s $(command -v sleep) 'x) S 1 1 1'; (setsid sh -c 'echo $$ > canary; exec \"./x) S 1 1 1\" 60' >/dev/null &)"
+        "ln -s $(command -v sleep) 'x) S 1 1 1'\n"
+        "(setsid sh -c 'echo $$ > canary; exec \"./x) S 1 1 1\" 60 >/dev/null' &)"
     ),
     "deaf to signals": "(trap '' TERM HUP INT; setsid sh canary.sh &)",
     "stopped": "(setsid sh -c 'echo $$ > canary; kill -STOP $$' >/dev/null 2>&1 &)",
