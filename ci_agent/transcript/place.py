@@ -18,13 +18,13 @@ _FIRST_BYTES = b'{"seq":1,"prev":"'
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Absolute paths. None of them may be touched by a tool."""
+    """Absolute paths, their folders free of symlinks. None of them may be touched by a tool."""
 
     journal: Path
     document: Path | None = None
     """None: no document is asked for."""
     folder: Path | None = None
-    """The private folder of a journal that nobody asked for."""
+    """The private folder of a journal that nobody asked for; made when it is opened."""
 
     @property
     def is_product(self) -> bool:
@@ -39,14 +39,15 @@ class OpenedJournal(NamedTuple):
 
 
 def find_place(transcript: str | Path | None) -> Place:
-    """Where the record goes when this transcript is asked for; without one, into a new private folder.
+    """Where the record goes when this transcript is asked for; without one, into a new private folder. Makes nothing.
 
     Raises ConfigurationError when no transcript could ever be put there.
     """
     if transcript is None:
-        folder = _private_folder()
+        folder = _temporary_folder() / f"ci-agent-{os.urandom(8).hex()}"
         return Place(folder / f"transcript{JOURNAL_SUFFIX}", folder=folder)
-    path = Path(os.path.abspath(transcript))
+    given = Path(os.path.abspath(transcript))
+    path = Path(os.path.realpath(given.parent)) / given.name
     _check_name(str(transcript), path)
     if path.name.endswith(PRODUCT_SUFFIX):
         return Place(path)
@@ -58,6 +59,8 @@ def open_journal(place: Place) -> OpenedJournal:
 
     Raises ConfigurationError when it cannot be used, BusyError when another run holds it.
     """
+    if place.folder is not None:
+        _make_private(place.folder)
     journal = open_journal_file(place.journal, 0o666 if place.is_product else 0o600)
     try:
         recovered = _save_what_is_left(journal, place)
@@ -88,11 +91,18 @@ def finish_record(journal: Journal, place: Place, *, keep_journal: bool = False)
     return document
 
 
-def _private_folder() -> Path:
+def _temporary_folder() -> Path:
     try:
-        return Path(tempfile.mkdtemp(prefix="ci-agent-"))
+        return Path(os.path.realpath(tempfile.gettempdir()))
     except OSError as error:
-        raise ConfigurationError(f"no temporary folder can be made: {error.strerror}; set TMPDIR") from error
+        raise ConfigurationError("there is no temporary folder to write to: set TMPDIR") from error
+
+
+def _make_private(folder: Path) -> None:
+    try:
+        folder.mkdir(mode=0o700)
+    except OSError as error:
+        raise ConfigurationError(f"the temporary folder {str(folder)!r} cannot be made: {error.strerror}") from error
 
 
 def _check_name(given: str, path: Path) -> None:
