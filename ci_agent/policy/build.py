@@ -124,7 +124,7 @@ def _digest(source: PolicySource) -> str:
         "policy": 1,
         "on_denied": source.on_denied,
         "limits": _written_fields(source.limits),
-        "rules": [_written_fields(rule) for rule in source.rules],
+        "rules": [_written_fields(rule) for rule in sorted(source.rules, key=lambda rule: rule.id)],
     }
     text = json.dumps(resolved, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode("ascii")).hexdigest()

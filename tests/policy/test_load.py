@@ -300,10 +300,11 @@ def test_text_extends_shipped_policies_and_absolute_paths_only(tmp_path: Path) -
 # Digest and pin
 
 
-def test_the_digest_depends_on_the_rules_and_not_on_comments_layout_or_places() -> None:
-    first = load_policy_source(text="policy: 1\nrules:\n  - {id: a, allow: read, path: src}\n")
+def test_the_digest_depends_on_the_rules_and_not_on_comments_layout_or_order() -> None:
+    first = load_policy_source(text="policy: 1\nrules:\n  - {id: b, deny: ls}\n  - {id: a, allow: read, path: src}\n")
     second = load_policy_source(
         text="# a comment\npolicy: 1\ndescription: x\nrules:\n- id: a\n  path: [src]\n  allow: [read]\n  only: false\n"
+        "- {id: b, deny: ls}\n"
         "tests: [{allow: {read: src}}]\n"
     )
     assert first.sha256 == second.sha256
