@@ -91,6 +91,8 @@ class Follower:
     errexit: bool = False
     """A failing command certainly ends the shell here."""
     words: int = 0
+    feeding: int | None = None
+    """Index of the command that feeds the pipe at whose end the following stands."""
 
     def run_sequence(self, sequence: Sequence, folder: Folder, *, tested: bool = False) -> Outcome:
         """`tested`: the status is looked at, so that `set -e` has no effect inside."""
@@ -133,13 +135,24 @@ class Follower:
 
     def _run_pipeline(self, pipeline: Pipeline, folder: Folder, tested: bool) -> Outcome:
         if len(pipeline.stages) > 1:
-            for stage in pipeline.stages:
+            for index, stage in enumerate(pipeline.stages):
+                self.feeding = self._fed_by(pipeline.stages, index)
                 scope = self._open_scope()
                 self._run_stage(stage, folder, True)
                 self._close_scope(scope)
+            self.feeding = None
             return Outcome(folder, folder)
         outcome = self._run_stage(pipeline.stages[0], folder, tested or pipeline.negated)
         return Outcome(outcome.failure, outcome.success) if pipeline.negated else outcome
+
+    def _fed_by(self, stages: tuple[Stage, ...], index: int) -> int | None:
+        """The command before the pipe, when it stands last among the commands and prints there what it finds alone."""
+        before = stages[index - 1] if index > 0 else None
+        if not isinstance(before, Simple) or not isinstance(stages[index], Simple) or before.builtin is not None:
+            return None
+        joint = self.source[before.span[1] : stages[index].span[0]].strip()
+        silenced = all(redirect.target.plain == "/dev/null" for redirect in before.redirects)
+        return len(self.commands) - 1 if joint == "|" and silenced and before.words else None
 
     def _run_stage(self, stage: Stage, folder: Folder, tested: bool) -> Outcome:
         if isinstance(stage, Simple):
@@ -255,6 +268,9 @@ class Follower:
         return Outcome(folder, folder)
 
     def _run_simple(self, simple: Simple, folder: Folder) -> Outcome:
+        fed_by, self.feeding = self.feeding, None
+        if any(redirect.operator.startswith("<") for redirect in simple.redirects):
+            fed_by = None
         words = self._expand_words(simple, folder)
         assignments = tuple(
             self._assign(assignment, folder, lasting=not simple.words) for assignment in simple.assignments
@@ -263,7 +279,7 @@ class Follower:
         name = words[0].literal if words else None
         builtin = simple.builtin
         function = builtin is None and name is not None and name in self.functions
-        self.commands.append(Command(words, assignments, redirects, _shown(folder), simple.span, function))
+        self.commands.append(Command(words, assignments, redirects, _shown(folder), simple.span, function, fed_by))
         if builtin is not None:
             return self._run_builtin(builtin, words[builtin.index + 1 :], simple, folder)
         if words:

@@ -40,6 +40,8 @@ class Command:
     span: tuple[int, int]
     function: bool = False
     """The name is a function defined in the same text, whose body is among the commands."""
+    reads_from: int | None = None
+    """Index of the command whose output, and nothing else, this one reads through a pipe; None: another input."""
 
 
 @dataclass(frozen=True, slots=True)
