@@ -57,6 +57,14 @@ def document_digest(document: JsonObject) -> str:
     return digest.hexdigest()
 
 
+def amend_result(document: JsonObject, exit_code: int, error: str) -> JsonObject:
+    """The document of a run whose result turned out worse after its record had been closed, sealed anew."""
+    amended: JsonObject = {**document, "result": {**document["result"], "exit_code": exit_code, "error": error}}
+    content = {key: value for key, value in amended.items() if key != INTEGRITY}
+    amended[INTEGRITY] = {**document[INTEGRITY], "document_sha256": document_digest(content)}
+    return amended
+
+
 def document_chunks(document: JsonObject) -> Iterator[str]:
     """The text of a document, a line for each message and each call, so that it can be written piece by piece.
 

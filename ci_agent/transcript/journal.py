@@ -70,6 +70,8 @@ class Journal:
 
     def __init__(self, descriptor: int, path: Path) -> None:
         self.path = path
+        self.on_record: Callable[[str], None] | None = None
+        """Gets each line, with its end, once it has been written; it must not raise."""
         self.records = 0
         self.head = NO_RECORD
         self._descriptor = descriptor
@@ -91,6 +93,8 @@ class Journal:
             self._write(line)
             self._written.update(line)
             self.records, self.head, self._broken = seq, line_hash(line), None
+            if self.on_record is not None:
+                self.on_record(line.decode())
             return seq
 
     def sync(self) -> None:

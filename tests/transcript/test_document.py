@@ -15,6 +15,7 @@ from ci_agent.errors import RecordError
 from ci_agent.events import AgentEvent
 from ci_agent.json_types import JsonObject, parse_json
 from ci_agent.transcript.document import (
+    amend_result,
     build_document,
     document_chunks,
     document_digest,
@@ -24,6 +25,7 @@ from ci_agent.transcript.document import (
 from ci_agent.transcript.journal import JournalContents, read_journal
 from ci_agent.transcript.plain_json import canonical_json
 from ci_agent.transcript.records import transcript_schema
+from ci_agent.transcript.verify import verify
 
 RecordRun = Callable[[Path], JsonObject]
 
@@ -309,3 +311,13 @@ def test_a_document_that_cannot_be_placed_is_an_error_and_leaves_the_old_one(pat
         write_document(path.with_name("folder"), document)
     assert path.read_bytes() == before
     assert sorted(os.listdir(path.parent)) == ["folder", "t.json", "t.json.journal"]
+
+
+def test_a_result_that_turns_out_worse_is_amended_and_sealed_anew(document: JsonObject, path: Path) -> None:
+    amended = amend_result(document, 1, "nobody took the output")
+    assert amended["result"] == {**document["result"], "exit_code": 1, "error": "nobody took the output"}
+    assert {key: value for key, value in amended.items() if key not in ("result", "integrity")} == {
+        key: value for key, value in document.items() if key not in ("result", "integrity")
+    }
+    write_document(path, amended)
+    assert verify(path) == []

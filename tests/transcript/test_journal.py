@@ -343,3 +343,13 @@ def test_an_unreadable_journal_is_one_clear_line(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError) as error:
         read_journal(tmp_path / "none.journal")
     assert str(error.value) == f"cannot read the journal '{tmp_path}/none.journal': No such file or directory"
+
+
+def test_whoever_listens_gets_each_line_once_it_is_written(path: Path) -> None:
+    journal = open_journal_file(path, 0o600)
+    heard: list[bool] = []
+    journal.on_record = lambda line: heard.append(path.read_bytes().endswith(line.encode()))
+    journal.append("run_start", {"a": "é"})
+    journal.append("note", {})
+    journal.close()
+    assert heard == [True, True]
