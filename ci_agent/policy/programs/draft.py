@@ -1,5 +1,6 @@
 """Effects while they are being gathered, and the few ways in which they are added."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -9,6 +10,8 @@ from ci_agent.policy.words import Word, literal_word
 
 _NO_FILES = frozenset({"-", "/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"})
 """Names that reach no file of anybody's."""
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_PLAIN_NAME = re.compile(r"@?[A-Za-z0-9][A-Za-z0-9_@:,-]*")
 
 
 @dataclass(slots=True)
@@ -102,6 +105,25 @@ def _path_in(word: Word) -> Word:
     if word.kind != "literal" or not text.startswith("-"):
         return word if not text.startswith("file:") else literal_word("/" + text[5:].lstrip("/"), word.span)
     return tail(word, text.index("=") + 1) if "=" in text else tail(word, 2)
+
+
+def use_source(draft: Draft, word: Word) -> None:
+    """A URL, or a file to read."""
+    if word.kind == "unknown" and not word.prefix:
+        draft.doubt(f"{word.text} may be a URL or a file")
+    elif _URL.match(word.prefix or word.text):
+        draft.urls.append(UrlUse(word))
+    else:
+        draft.use("read", word)
+
+
+def is_url(word: Word) -> bool:
+    return word.literal is not None and _URL.match(word.text) is not None
+
+
+def is_plain_name(word: Word) -> bool:
+    """A name of something installed, and no path."""
+    return word.literal is not None and _PLAIN_NAME.fullmatch(word.text) is not None
 
 
 def reaches_no_file(word: Word) -> bool:

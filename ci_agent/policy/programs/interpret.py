@@ -7,7 +7,7 @@ from math import prod
 from typing import TypeVar, assert_never
 
 from ci_agent.policy.effects import Effects, UrlUse
-from ci_agent.policy.programs.draft import Draft, reaches_no_file, use_anything, use_at
+from ci_agent.policy.programs.draft import Draft, is_plain_name, reaches_no_file, use_anything, use_at, use_source
 from ci_agent.policy.programs.languages import LANGUAGES
 from ci_agent.policy.programs.load import find_profile, load_profile
 from ci_agent.policy.programs.operands import apply_operands
@@ -59,6 +59,10 @@ def parse_levels(words: Sequence[Word]) -> list[Parsed]:
 
 
 def _subcommand(parsed: Parsed) -> tuple[Profile | None, int]:
+    """The profile that the rest of the words is read by, and where it begins."""
+    for found in parsed.options:
+        if found.option.name in parsed.profile.delegates and found.value is not None and found.value.literal:
+            return find_profile(found.value.text), (found.value_index or found.at) + 1
     first = parsed.operands[0] if parsed.operands else None
     section = parsed.profile.commands.get(first.word.literal or "") if first else None
     return (None, 0) if first is None or section is None else (load_profile(section), first.at + 1)
@@ -151,7 +155,9 @@ def _apply_unknown_subcommand(parsed: Parsed, draft: Draft) -> None:
 
 def _apply_option(found: Found, draft: Draft) -> None:
     option, value, index = found.option, found.value, found.at
-    harmless = value is not None and option.meaning == "write" and reaches_no_file(value)
+    harmless = value is not None and (
+        (option.meaning == "write" and reaches_no_file(value)) or (option.meaning == "plugin" and is_plain_name(value))
+    )
     if option.why is not None and not harmless:
         draft.hazard(index, option.why)
     if option.meaning in ("look", "look_folder"):
@@ -170,11 +176,13 @@ def _apply_value(found: Found, value: Word, draft: Draft) -> None:
             use_at(draft, value)
         case "script":
             draft.script(value)
+        case "source":
+            use_source(draft, value)
         case "url":
             draft.urls.append(UrlUse(value))
         case "folder" | "look_folder":
             draft.work_in(value)
-        case "anything" | "unlisted" | "run" | "config":
+        case "anything" | "unlisted" | "run" | "config" | "plugin":
             use_anything(draft, value)
         case "data" | "code" | "reach" | "look" | "recursive" | "in_place" | "target":
             pass

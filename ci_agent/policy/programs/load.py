@@ -37,7 +37,7 @@ _KEYS = frozenset(
     {
         *_ARITIES,
         *("also", "syntax", "operands", "flags", "why", "uses", "everywhere", "instead", "alone", "alone_recursive"),
-        *("recurses", "numeric", "plus", "bundled", "unlisted", "launches", "language"),
+        *("recurses", "numeric", "plus", "bundled", "unlisted", "launches", "delegates", "dry", "language"),
     }
 )
 
@@ -160,10 +160,12 @@ def _profile(name: str, data: Mapping[str, Any], inherited: Profile | None) -> P
         numeric=data.get("numeric", False),
         plus=data.get("plus", False),
         bundled=data.get("bundled", False),
-        unlisted=_one_of(data.get("unlisted", "hazard"), ("hazard", "anything")),
+        unlisted=_one_of(data.get("unlisted", inherited.unlisted if inherited else "hazard"), ("hazard", "anything")),
+        dry=frozenset(data.get("dry", "").split()),
+        delegates=frozenset(data.get("delegates", "").split()),
         launches=_one_of(data.get("launches"), (None, *get_args(Launch))),
         language=data.get("language"),
-        harmful=bool({"language", "plus"} & data.keys()) or any(map(_matters, options.values())),
+        harmful=bool({"language", "plus", "delegates"} & data.keys()) or any(map(_matters, options.values())),
     )
 
 

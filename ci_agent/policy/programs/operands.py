@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from ci_agent.policy.effects import FileEffect, UrlUse
-from ci_agent.policy.programs.draft import Draft, reaches_no_file, use_anything
+from ci_agent.policy.programs.draft import Draft, is_url, reaches_no_file, use_anything, use_source
 from ci_agent.policy.programs.options import Operand, Parsed
 from ci_agent.policy.programs.profile import HAZARDS, Role
 from ci_agent.policy.words import literal_word
@@ -31,6 +31,7 @@ _HAZARDS: Mapping[Role, str] = {
 def apply_operands(parsed: Parsed, draft: Draft) -> None:
     meanings = {found.option.meaning for found in parsed.options}
     recursive = parsed.profile.recurses or "recursive" in meanings
+    dry = parsed.has(*parsed.profile.dry)
     assigned = list(_assign(parsed, recursive, bool("target" in meanings)))
     sources = [operand.word for role, operand in assigned if role in ("read", "move")]
     for found in parsed.options:
@@ -42,7 +43,11 @@ def apply_operands(parsed: Parsed, draft: Draft) -> None:
             return
         changed: Role = "rewrite" if role == "read" and "in_place" in meanings else role
         for effect in _FILE_EFFECTS.get(changed, ()):
-            draft.use(effect, operand.word, recursive, sources if changed == "write" else ())
+            if dry and effect in ("write", "delete"):
+                continue
+            # What is rewritten is what was read: a tool for sources does not touch all that lies beneath a folder.
+            beneath = recursive and not (changed == "rewrite" and effect == "write")
+            draft.use(effect, operand.word, beneath, sources if changed == "write" else ())
         _apply_role(changed, operand, parsed, draft)
 
 
@@ -72,12 +77,23 @@ def _apply_role(role: Role, operand: Operand, parsed: Parsed, draft: Draft) -> N
         draft.hazard(operand.at, _HAZARDS[role])
     if role in ("anything", "config", "code"):
         use_anything(draft, operand.word)
+    elif role == "source":
+        use_source(draft, operand.word)
+    elif role == "package":
+        _use_package(draft, operand)
     elif role == "script":
         draft.script(operand.word)
     elif role == "url":
         draft.urls.append(UrlUse(operand.word))
     elif role == "revision":
         _use_revision(draft, operand, parsed.dash_dash)
+
+
+def _use_package(draft: Draft, operand: Operand) -> None:
+    if is_url(operand.word):
+        draft.urls.append(UrlUse(operand.word))
+    else:
+        use_anything(draft, operand.word)
 
 
 def _use_revision(draft: Draft, operand: Operand, dash_dash: int | None) -> None:

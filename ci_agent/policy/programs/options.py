@@ -62,6 +62,8 @@ def parse(profile: Profile, words: Sequence[Word], start: int) -> Parsed:
         position = _read_bundle(parsed, words, position)
     while position < len(words):
         word = words[position]
+        if profile.delegates and parsed.has(*profile.delegates):
+            break
         if profile.syntax.options and word.literal == "--":
             parsed.dash_dash = position
             position += 1
@@ -160,6 +162,7 @@ def _blurred(word: Word, name: str, equals: str) -> bool:
 
 def _lookup(profile: Profile, name: str) -> tuple[Option, int | None]:
     """The option that a long name means, and how long its name is when its value is attached without `=`."""
+    written = len(name)
     if not profile.syntax.clusters:
         name = "-" + name.lstrip("-")
     exact = profile.options.get(name)
@@ -167,7 +170,8 @@ def _lookup(profile: Profile, name: str) -> tuple[Option, int | None]:
         return exact, None
     starred = _starred(profile, name)
     if starred is not None:
-        return starred, len(starred.name) - 1
+        fixed = len(starred.name) - 1
+        return starred, None if len(name) == fixed else written - len(name) + fixed
     cut_short = _cut_short(profile, name)
     if cut_short:
         return max(cut_short, key=lambda option: (option.why is not None, option.arity == "takes")), None
@@ -198,18 +202,26 @@ def _unlisted(profile: Profile, name: str) -> Option:
 
 
 def _add(parsed: Parsed, words: Sequence[Word], found: Found) -> int:
-    """Note the option, with the next word when it needs a value and has none attached; return the index behind."""
-    following = found.at + 1
-    if found.option.arity != "takes" or found.value is not None or following == len(words):
-        parsed.options.append(found)
-        return following
-    value = words[following]
+    """Note the option, with the words that it needs for values; return the index behind them."""
+    end = found.at + 1
+    if found.option.arity == "takes_two":
+        end += 2
+    elif found.option.arity == "takes" and found.value is None:
+        end += 1
+    end = min(end, len(words))
+    for position in range(found.at + 1, end):
+        _note_value(parsed, words[position], position)
+    if end > found.at + 1:
+        found = found._replace(value=words[end - 1], value_index=end - 1)
+    parsed.options.append(found)
+    return end
+
+
+def _note_value(parsed: Parsed, value: Word, position: int) -> None:
     if value.splits and _matters(parsed.profile):
         parsed.problem = parsed.problem or f"nobody knows how many words {value.text} becomes"
     if value.kind == "glob" and parsed.profile.harmful:
-        parsed.may_be_options.append(following)
-    parsed.options.append(found._replace(value=value, value_index=following))
-    return following + 1
+        parsed.may_be_options.append(position)
 
 
 def _read_cluster(parsed: Parsed, words: Sequence[Word], index: int, text: str) -> int:
@@ -222,7 +234,7 @@ def _read_cluster(parsed: Parsed, words: Sequence[Word], index: int, text: str) 
             parsed.options.append(Found(Option(name, "bare", "data"), name, index))
             continue
         option = profile.options.get(name) or _unlisted(profile, name)
-        if option.arity == "takes" or (option.arity == "may_take" and option.name in profile.options):
+        if option.arity in ("takes", "takes_two") or (option.arity == "may_take" and option.name in profile.options):
             rest = tail(word, position) if position < len(text) or word.kind == "unknown" else None
             return _add(parsed, words, Found(option, name, index, rest))
         parsed.options.append(Found(option, name, index))

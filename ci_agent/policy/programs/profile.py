@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias
 
-Arity: TypeAlias = Literal["bare", "takes", "may_take"]
-"""`bare`: no value. `takes`: the next word, or what is attached. `may_take`: only what is attached."""
+Arity: TypeAlias = Literal["bare", "takes", "takes_two", "may_take"]
+"""`bare`: no value. `takes`: the next word, or what is attached. `takes_two`: the next two words, of which the second
+has the meaning. `may_take`: only what is attached."""
 
 Meaning: TypeAlias = Literal[
     "data",  # nothing outside the program: a switch, a count, a format, a search pattern
@@ -19,6 +20,8 @@ Meaning: TypeAlias = Literal[
     "delete",
     "target",  # a file or folder that the program writes by nature; it takes the place of the last operand
     "at",  # `@FILE` is read, other text is data
+    "source",  # a URL, or a file to read
+    "plugin",  # a name is data, a path loads code
     "run",  # another program
     "code",  # text that is run
     "load",  # a file with code or configuration
@@ -40,6 +43,7 @@ HAZARDS: Mapping[Meaning, str] = {
     "run": "runs another program",
     "code": "runs the code that it is given",
     "load": "loads code or configuration",
+    "plugin": "loads code or configuration",
     "config": "changes what runs or where it goes",
     "reach": "reaches another host",
     "in_place": "changes its files in place",
@@ -64,6 +68,8 @@ Role: TypeAlias = Literal[
     "script",  # shell text
     "pattern",  # data, unless an option stands in its place
     "url",
+    "source",
+    "package",  # a URL, or a name that looks like a way out when it is a file
     "command",  # with all that follows: a command that is started
     "revision",  # of git: `REV`, `REV:PATH`, or a path when no `--` follows
 ]
@@ -141,6 +147,10 @@ class Profile:
     """The first word is a cluster without a dash, its values follow in order (`tar xf a.tar`)."""
     unlisted: Literal["hazard", "anything"] = "hazard"
     launches: Launch | None = None
+    dry: frozenset[str] = frozenset()
+    """Options with which nothing is written or deleted (`black --check`)."""
+    delegates: frozenset[str] = frozenset()
+    """Options whose value is a program to which all that follows goes (`python -m pytest`)."""
     language: str | None = None
     """The reader in `languages/` for what options and operands alone do not say."""
     commands: Mapping[str, str] = field(default_factory=dict)

@@ -48,6 +48,16 @@ def read_checkout(parsed: Parsed, draft: Draft) -> None:
             draft.use("write", operand.word)
 
 
+def read_clean(parsed: Parsed, draft: Draft) -> None:
+    """It deletes what is beneath the operands; without any, what git does not know anywhere in the repository."""
+    if parsed.has("-n", "--dry-run"):
+        return
+    for operand in parsed.operands:
+        draft.use("delete", operand.word, recursive=True)
+    if not parsed.operands:
+        draft.use("write", literal_word("."))
+
+
 def read_repository(parsed: Parsed, draft: Draft) -> None:
     """The first operand is a remote's name, a URL or a folder; the others name branches."""
     for operand in parsed.operands[:1]:

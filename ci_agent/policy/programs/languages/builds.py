@@ -1,0 +1,111 @@
+"""Build tools and interpreters, where one operand or option changes what all others do."""
+
+import re
+
+from ci_agent.policy.programs.draft import Draft, use_anything
+from ci_agent.policy.programs.options import Parsed
+from ci_agent.policy.words import Word
+
+_VARIABLE = re.compile(r"([^=\s]+?)\s*[:+?!]*=(.*)", re.DOTALL)
+_SWITCH = re.compile(r"[0-9]*|true|false|yes|no|y|n|on|off", re.IGNORECASE)
+_LOADS_MODULES = re.compile(r"\b(?:include|import)\b")
+_YQ_LOADS = re.compile(r"\bload|\bstrload")
+_SQL_REACHES_FILES = re.compile(
+    r"load_extension|writefile|readfile|edit\s*\(|attach|vacuum|fts3_tokenizer|^\s*\.|\n\s*\.|zipfile|fsdir|lsmode",
+    re.IGNORECASE,
+)
+_HARMLESS_DOT = re.compile(
+    r"\s*\.(?:tables|schema|indexes|databases|dbinfo|dump|fullschema|headers|mode|stats|timer|width|show|help|version)"
+    r"(?:\s[^\n|;]*)?\s*",
+)
+
+
+def read_make(parsed: Parsed, draft: Draft) -> None:
+    """`NAME=value` overrides a variable of the makefile, which may be a command; plain switches (`V=1`) do not."""
+    for operand in parsed.operands:
+        word = operand.word
+        if word.literal is None and "=" in (word.prefix or word.text):
+            draft.doubt(f"the variable that {word.text} sets is not known")
+            continue
+        match = _VARIABLE.fullmatch(word.text)
+        if match is not None and ("!=" in word.text or not _SWITCH.fullmatch(match[2])):
+            draft.hazard(operand.at, "sets a variable of the makefile, which may be a command")
+        use_anything(draft, word)
+
+
+def read_interpreter(parsed: Parsed, draft: Draft) -> None:
+    """`python FILE ARGUMENT...`: without a file or an option that gives the code, it comes from standard input."""
+    gives_code = any(found.option.meaning in ("code", "run") for found in parsed.options)
+    asks = parsed.has("--version", "--help", "-V", "-h", "-v") and not parsed.operands
+    if gives_code or parsed.has(*parsed.profile.instead):
+        for operand in parsed.operands:
+            use_anything(draft, operand.word)
+        return
+    words = [operand.word for operand in parsed.operands]
+    if asks or (words and words[0].literal != "-"):
+        _use_program(words, draft)
+    else:
+        draft.doubt(f"the code that {parsed.profile.name} reads from standard input is not known: put it in a file")
+
+
+def _use_program(words: list[Word], draft: Draft) -> None:
+    for word in words[:1]:
+        draft.use("read", word)
+    for word in words[1:]:
+        use_anything(draft, word)
+
+
+def read_compiler(parsed: Parsed, draft: Draft) -> None:
+    """`@FILE` holds further options."""
+    for operand in parsed.operands:
+        text = operand.word.prefix or operand.word.text
+        if text.startswith("@"):
+            draft.hazard(operand.at, "takes options from a file")
+
+
+def read_jq(parsed: Parsed, draft: Draft) -> None:
+    """The first operand is the program, unless it is in a file; after `--args` all are data."""
+    words = list(parsed.operands)
+    if not parsed.has("-f", "--from-file") and words:
+        program = words.pop(0)
+        if program.word.literal is None:
+            draft.doubt(f"the jq program {program.word.text} is not known")
+        elif _LOADS_MODULES.search(program.word.text):
+            draft.hazard(program.at, "loads modules or data from other files")
+    if not parsed.has("--args", "--jsonargs"):
+        for operand in words:
+            draft.use("read", operand.word)
+
+
+def read_yq(parsed: Parsed, draft: Draft) -> None:
+    """There are two programs of this name: one has commands (`eval`), both have an expression and then files."""
+    words = list(parsed.operands)
+    if words and words[0].word.literal in ("e", "eval", "ea", "eval-all"):
+        words.pop(0)
+    if words and not parsed.has("-f", "--from-file", "--expression"):
+        expression = words.pop(0)
+        if expression.word.literal is None:
+            draft.doubt(f"the expression {expression.word.text} is not known")
+        elif _YQ_LOADS.search(expression.word.text) or _LOADS_MODULES.search(expression.word.text):
+            draft.hazard(expression.at, "reads other files")
+        if not words and not expression.word.text.startswith("."):
+            draft.use("read", expression.word)
+    for operand in words:
+        draft.use("read", operand.word)
+        if parsed.has("-i", "--inplace", "--in-place", "--split-exp", "-s"):
+            draft.use("write", operand.word)
+
+
+def read_sqlite(parsed: Parsed, draft: Draft) -> None:
+    """`sqlite3 DATABASE STATEMENT...`: statements may run programs and reach other files."""
+    if parsed.operands:
+        database = parsed.operands[0].word
+        draft.use("read", database)
+        if not parsed.has("-readonly"):
+            draft.use("write", database)
+    for operand in parsed.operands[1:]:
+        text = operand.word.literal
+        if text is None:
+            draft.doubt(f"the statement {operand.word.text} is not known")
+        elif _SQL_REACHES_FILES.search(text) and not _HARMLESS_DOT.fullmatch(text):
+            draft.hazard(operand.at, "may run a program or reach another file")

@@ -1,0 +1,130 @@
+"""Programs that fetch: the method that a request has, the file that an answer goes to, the host it is for."""
+
+import re
+from urllib.parse import unquote
+
+from ci_agent.policy.effects import UrlUse
+from ci_agent.policy.programs.draft import Draft, is_url
+from ci_agent.policy.programs.options import Parsed
+from ci_agent.policy.words import Word, literal_word
+
+_POSTS = ("-d", "--data", "--data-ascii", "--data-binary", "--data-raw", "--data-urlencode", "--json", "-F", "--form")
+_POSTS_TOO = ("--form-string", "--post-data", "--post-file", "--body-data", "--body-file")
+_FORM_FILE = re.compile(r"[^=@<]*(?:=[@<]|@)")
+_REMOTE = re.compile(r"(?:[^/:@]+@)?(\[[^\]/]+\]|[^/:]+):")
+
+
+def read_curl(parsed: Parsed, draft: Draft) -> None:
+    method = _method(parsed)
+    urls = [operand.word for operand in parsed.operands]
+    urls += [value for _, value in parsed.values("--url")]
+    draft.urls += [UrlUse(_with_scheme(url), method) for url in urls]
+    for index, value in parsed.values("-w", "--write-out"):
+        if "%output{" in value.text:
+            draft.hazard(index, "writes a file")
+    for index, value in parsed.values("-b", "--cookie"):
+        _use_unless_pair(draft, index, value)
+    for _, value in parsed.values("-F", "--form"):
+        _use_form_file(draft, value)
+    for _, value in parsed.values("--data-urlencode"):
+        _use_form_file(draft, value)
+
+
+def _with_scheme(url: Word) -> Word:
+    """Without a scheme, `http` is meant."""
+    return url if url.literal is None or is_url(url) else literal_word(f"http://{url.text}", url.span)
+
+
+def _use_unless_pair(draft: Draft, index: int, cookies: Word) -> None:
+    """`-b NAME=VALUE` are cookies, anything else is a file of them."""
+    if "=" not in (cookies.prefix or cookies.text):
+        draft.use("read", cookies)
+    if cookies.kind == "unknown" and "=" not in cookies.prefix:
+        draft.hazard(index, "may read a file")
+
+
+def _use_form_file(draft: Draft, field: Word) -> None:
+    """`NAME=@FILE`, `NAME=<FILE`, `NAME@FILE`: the file is sent."""
+    text = field.prefix if field.kind == "unknown" else field.text
+    match = _FORM_FILE.match(text)
+    if match is not None:
+        path = text[match.end() :].partition(";")[0]
+        draft.use("read", field if field.literal is None else literal_word(path, field.span))
+    elif field.kind == "unknown" and "=" not in text.rstrip("="):
+        draft.doubt(f"{field.text} may name a file to send")
+
+
+def _method(parsed: Parsed) -> str:
+    for _, value in parsed.values("-X", "--request", "--method"):
+        return value.literal or "*"
+    if parsed.has("-I", "--head"):
+        return "HEAD"
+    if parsed.has("-T", "--upload-file"):
+        return "PUT"
+    if parsed.has(*_POSTS, *_POSTS_TOO) and not parsed.has("-G", "--get"):
+        return "POST"
+    return "GET"
+
+
+def read_wget(parsed: Parsed, draft: Draft) -> None:
+    """Without `-O` the answer goes to a file that is named as the URL ends."""
+    method = _method(parsed)
+    folder = next((value for _, value in parsed.values("-P", "--directory-prefix")), literal_word("."))
+    for operand in parsed.operands:
+        draft.urls.append(UrlUse(_with_scheme(operand.word), method))
+        if not parsed.has("-O", "--output-document", "--spider"):
+            draft.use("write", folder, into=[literal_word(_last_name(operand.word), operand.word.span)])
+
+
+def _last_name(url: Word) -> str:
+    path = (_with_scheme(url).literal or "").split("#")[0].partition("://")[2].partition("/")[2]
+    return unquote(path).rpartition("/")[2] or "index.html"
+
+
+def read_ssh(parsed: Parsed, draft: Draft) -> None:
+    """The command runs on the other host; only the way there matters here."""
+    for operand in parsed.operands[:1]:
+        draft.urls.append(UrlUse(_ssh_url(operand.word)))
+
+
+def _ssh_url(host: Word) -> Word:
+    if host.literal is None or is_url(host):
+        return host
+    return literal_word(f"ssh://{host.text.rpartition('@')[2]}/", host.span)
+
+
+def read_copy(parsed: Parsed, draft: Draft) -> None:
+    """`scp`, `rsync`: operands are local files or `HOST:PATH`; the last is written."""
+    words = [operand.word for operand in parsed.operands]
+    sources, target = (words[:-1], words[-1]) if len(words) > 1 else (words, None)
+    recursive = parsed.profile.recurses or parsed.has("-r", "-R", "-a", "--recursive", "--archive")
+    for word in sources:
+        if not _use_remote(draft, word):
+            draft.use("read", word, recursive)
+    if target is not None and not _use_remote(draft, target):
+        draft.use("write", target, recursive, sources)
+
+
+def _use_remote(draft: Draft, word: Word) -> bool:
+    """Whether the word names a file elsewhere, which then counts as a URL."""
+    if word.literal is None:
+        draft.doubt(f"{word.text} may name another host")
+        return False
+    if is_url(word):
+        draft.urls.append(UrlUse(word))
+        return True
+    match = _REMOTE.match(word.text)
+    if match is None:
+        return False
+    draft.urls.append(UrlUse(literal_word(f"ssh://{match[1]}/", word.span)))
+    return True
+
+
+def read_container_copy(parsed: Parsed, draft: Draft) -> None:
+    """`docker cp`, `kubectl cp`: `NAME:PATH` is inside a container, the other side is a local file."""
+    for position, operand in enumerate(parsed.operands[:2]):
+        word = operand.word
+        if word.literal is None:
+            draft.doubt(f"{word.text} may be a local file")
+        elif ":" not in word.text or word.text.startswith((".", "/")):
+            draft.use("write" if position else "read", word, recursive=True)
