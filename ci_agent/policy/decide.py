@@ -1,6 +1,7 @@
 """Deciding: a call in, a decision out. Pure but for looking at the disk to see where paths lead."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Literal
@@ -8,7 +9,6 @@ from typing import Literal
 from ci_agent.errors import ConfigurationError
 from ci_agent.hooks import Decision
 from ci_agent.json_types import JsonObject
-from ci_agent.policy.cautious import interpret as interpret_cautiously
 from ci_agent.policy.decision import decision_of, denied
 from ci_agent.policy.denials import Denials
 from ci_agent.policy.disk import DiskBudget
@@ -16,12 +16,13 @@ from ci_agent.policy.facts import FileFact
 from ci_agent.policy.grants import permits_address
 from ci_agent.policy.judge import Call, judge
 from ci_agent.policy.match import compile_rule
+from ci_agent.policy.programs.interpret import interpret as interpret_program
 from ci_agent.policy.protected import Surroundings, guard_read, guard_write
 from ci_agent.policy.reach import Anchors
 from ci_agent.policy.reaching import file_refusal
 from ci_agent.policy.rule_index import RuleIndex
 from ci_agent.policy.rules import PolicySource
-from ci_agent.policy.shell.literal import analyse as analyse_literally
+from ci_agent.policy.shell.analysis import analyse as analyse_bash
 from ci_agent.policy.shell.program import BoundExceededError
 from ci_agent.policy.site import Analyse, Interpret, Site
 from ci_agent.policy.urls import parse_url
@@ -35,10 +36,13 @@ def compile_policy(
     workspace: Workspace,
     *,
     around: Surroundings = NO_SURROUNDINGS,
-    analyse: Analyse = analyse_literally,
-    interpret: Interpret = interpret_cautiously,
+    analyse: Analyse | None = None,
+    interpret: Interpret = interpret_program,
 ) -> "Policy":
-    """Make a policy ready to decide calls in a workspace; ConfigurationError when a matcher of a rule is wrong."""
+    """Make a policy ready to decide calls in a workspace; ConfigurationError when a matcher of a rule is wrong.
+
+    `analyse` and `interpret` are seams for tests.
+    """
     around = replace(around, records=(*around.records, *map(Path, source.files)))
     anchors = Anchors(workspace.root, around.home)
     rules = []
@@ -47,7 +51,14 @@ def compile_policy(
             rules.append(compile_rule(rule, anchors, source.on_denied))
         except ValueError as error:
             raise ConfigurationError(f"{rule.source}: rule {rule.id}: {error}") from error
-    return Policy(source, Site(workspace, around, analyse, interpret), RuleIndex(rules))
+    return Policy(
+        source, Site(workspace, around, analyse or _bash_reader(workspace, around), interpret), RuleIndex(rules)
+    )
+
+
+def _bash_reader(workspace: Workspace, around: Surroundings) -> Analyse:
+    known = {"PWD": str(workspace.root)} | ({"HOME": str(around.home)} if around.home else {})
+    return partial(analyse_bash, environment=known)
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,6 +109,9 @@ def _step(start: Path, base: str, part: str, is_last: bool, budget: DiskBudget) 
         return
     matches = _matcher(part)
     shows_hidden = part.startswith((".", "\\."))
+    if shows_hidden:
+        # Until bash 5.2, `.*` became these too.
+        yield from (join + name for name in (".", "..") if matches(name))
     for entry in _scan(start / base, budget):
         hidden = entry.name.startswith(".") and not shows_hidden
         if not hidden and matches(entry.name) and (is_last or entry.is_dir()):

@@ -107,7 +107,8 @@ def _guard(site: Site, path: Path, beneath: list[Names] | None, place: Place) ->
 def _locate(site: Site, text: str, effect: FileEffect, folder: Path | None) -> tuple[Path, Path]:
     """Where a path leads, and how it was written, both absolute."""
     if text.startswith("~"):
-        text = _at_home(site, text)
+        # The shell has put the home folder in by now; what is left may still be one to a program.
+        raise InvalidPathError(f"some programs take {text!r} for a home folder; write ./{text}")
     if folder is None and not text.startswith("/"):
         raise InvalidPathError(f"the folder that {text!r} starts in is not known")
     start = folder or Path("/")
@@ -120,13 +121,6 @@ def _locate(site: Site, text: str, effect: FileEffect, folder: Path | None) -> t
         parent = site.workspace.resolve(os.path.dirname(text) or ".", start=start)
         return parent / os.path.basename(text), written
     return site.workspace.resolve(text, start=start), written
-
-
-def _at_home(site: Site, text: str) -> str:
-    user, slash, rest = text.partition("/")
-    if user != "~" or site.around.home is None:
-        raise InvalidPathError(f"the home folder that {text!r} starts in is not known")
-    return f"{site.around.home}{slash}{rest}"
 
 
 def _into(site: Site, target: FileFact, sources: tuple[Word, ...], place: Place) -> Iterator[FileFact | UnknownFact]:

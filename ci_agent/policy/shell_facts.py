@@ -1,6 +1,7 @@
 """A shell call becomes facts: every command that bash might run, wherever it stands, and every file it opens."""
 
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -8,11 +9,12 @@ from typing import Final
 
 from ci_agent.hooks import DecisionCode
 from ci_agent.json_types import JsonObject
-from ci_agent.policy.disk import DiskBudget
+from ci_agent.policy.disk import DiskBudget, names_beneath
 from ci_agent.policy.effects import Effects, FileEffect, FileUse, UrlUse
 from ci_agent.policy.facts import ExecFact, Fact, FileFact, NetFact, Origin, Span, UnknownFact
 from ci_agent.policy.file_facts import Place, possible_texts, reaches_no_file, use_facts
 from ci_agent.policy.programs.environment import changes_what_runs
+from ci_agent.policy.programs.names import names_printed
 from ci_agent.policy.shell.program import BoundExceededError, Command, Redirect, RedirectMode, UnparsableError
 from ci_agent.policy.site import Site
 from ci_agent.policy.urls import InvalidUrlError, parse_url
@@ -26,6 +28,8 @@ MAX_DEPTH: Final = 64
 """Commands inside commands, scripts inside scripts."""
 
 MAX_COMMANDS: Final = 10_000
+
+_CUT_BY_XARGS = re.compile(r"""[\s'"\\]""")
 
 _NETWORK_FILES = ("/dev/tcp/", "/dev/udp/")
 
@@ -63,6 +67,8 @@ class _Scene:
     within: Span | None = None
     """Where the text stands in the argument, when it is not the argument itself."""
     depth: int = 0
+    input_names: tuple[Word, ...] | None = None
+    """The lines on standard input are paths of files at or beneath these; None: nothing is known of them."""
 
     def span(self, span: Span) -> Span:
         return self.within or span
@@ -98,8 +104,12 @@ def _script(reading: _Reading, text: str, scene: _Scene) -> Iterator[Fact]:
     except UnparsableError as error:
         yield UnknownFact(error.reason, argument="command", span=scene.span(error.span))
         return
+    printed: list[tuple[Word, ...] | None] = []
     for command in program.commands:
-        yield from _command(reading, command, scene)
+        names = None if command.reads_from is None else printed[command.reads_from]
+        known = command.words and not command.function
+        printed.append(names_printed(command.words, names) if known else None)
+        yield from _command(reading, command, replace(scene, input_names=names))
 
 
 def _command(reading: _Reading, command: Command, scene: _Scene) -> Iterator[Fact]:
@@ -128,7 +138,7 @@ def _enter(site: Site, start: Path | None, folder: str | None) -> tuple[Path | N
     if folder == "" and start is not None:
         return start, None
     if folder is None or (start is None and not folder.startswith("/")):
-        return None, "in which folder it runs is not known"
+        return None, "in which folder it runs is not known; join `cd` and what follows it with &&"
     try:
         where = os.path.join(start or "/", folder)
         reached = site.workspace.resolve(where)
@@ -172,8 +182,8 @@ def _exec(
     if scene.folder is None or words[0].literal is None:
         yield place.unknown(f"which program {words[0].text} means is not known")
         return
-    effects = reading.site.interpret(words)
-    yield from _problems(words, effects, place)
+    effects = reading.site.interpret(words, input_names=scene.input_names)
+    yield from _problems(words, effects, place, scene.origin)
     command, unknown = _exec_fact(reading, words, effects, scene, span)
     files = [fact for fact in inputs if isinstance(fact, FileFact)]
     command = replace(command, files=(*command.files, *files))
@@ -191,13 +201,41 @@ def _expanded(words: tuple[Word, ...], place: Place) -> tuple[Word, ...]:
     return tuple(expanded)
 
 
-def _problems(words: tuple[Word, ...], effects: Effects, place: Place) -> Iterator[UnknownFact]:
+def _problems(words: tuple[Word, ...], effects: Effects, place: Place, origin: Origin | None) -> Iterator[UnknownFact]:
     if effects.problem is not None:
         yield place.unknown(effects.problem)
     for at in effects.may_be_options:
-        texts = possible_texts(words[at], place)
-        if texts is None or any(text.startswith("-") for text in texts):
+        if _may_be_option(words[at], place):
             yield place.unknown(f"{words[at].text} may become an option: put `--` or `./` before it")
+    for word in words:
+        if word.beneath and word.splits and not _ends_at_nul(origin) and _has_odd_name(word, place):
+            yield place.unknown("a file name with blanks or quotes would be cut: use find -print0 and xargs -0")
+
+
+def _may_be_option(word: Word, place: Place) -> bool:
+    """Whether a name that the word becomes begins with a dash, as far as the disk tells."""
+    if word.beneath:
+        return any(name.startswith("-") for name in _names_beneath(word, place))
+    texts = possible_texts(word, place)
+    return texts is None or any(text.startswith("-") for text in texts)
+
+
+def _has_odd_name(word: Word, place: Place) -> bool:
+    return any(_CUT_BY_XARGS.search(name) for name in _names_beneath(word, place))
+
+
+def _ends_at_nul(origin: Origin | None) -> bool:
+    """The outer command, `xargs -0`, takes whole names."""
+    return origin is not None and any(word.literal in ("-0", "--null") for word in origin.command.words)
+
+
+def _names_beneath(word: Word, place: Place) -> Iterator[str]:
+    """Every name, without its folder, that a word made of file names may end in; `-` when that is not known."""
+    for base in word.beneath:
+        for text in possible_texts(base, place) or ["-"]:
+            yield text
+            if place.folder is not None:
+                yield from (names[-1] for names in names_beneath(place.folder / text, place.budget))
 
 
 def _exec_fact(
@@ -261,6 +299,7 @@ def _inner(reading: _Reading, command: ExecFact, effects: Effects, scene: _Scene
             inherited=(*scene.inherited, *names),
             origin=Origin(command, _position(command.words, inner.words[0])),
             depth=scene.depth + 1,
+            input_names=scene.input_names if effects.transparent else None,
         )
         yield from _exec(reading, inner.words, deeper, span, [])
     for script in effects.scripts:

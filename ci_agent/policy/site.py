@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from ci_agent.policy.effects import Effects
 from ci_agent.policy.protected import Surroundings
@@ -13,8 +13,14 @@ from ci_agent.workspace import Workspace
 Analyse: TypeAlias = Callable[[str], ShellProgram]
 """Bash text to everything that it might run or open; raises UnparsableError or BoundExceededError."""
 
-Interpret: TypeAlias = Callable[[tuple[Word, ...]], Effects]
-"""The words of a simple command to what running them would do."""
+
+class Interpret(Protocol):
+    """The words of a simple command to what running them would do.
+
+    `input_names`: what is known of the lines on standard input, for `xargs`: paths of files at or beneath these.
+    """
+
+    def __call__(self, words: tuple[Word, ...], *, input_names: tuple[Word, ...] | None = None) -> Effects: ...
 
 
 @dataclass(frozen=True, slots=True)
