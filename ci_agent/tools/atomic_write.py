@@ -49,7 +49,7 @@ def write_atomically(
     files.require("write", path)
     if path.parent == path:
         raise ToolError(f"{shown} is a folder; give the path of a file.")
-    with os_errors_explained(f"{shown} cannot be written"), enter_folder(path.parent, create=True) as folder:
+    with os_errors_explained(files, path, "cannot be written"), enter_folder(path.parent, create=True) as folder:
         before = _existing_file(path.name, folder, shown)
         if expected is not None and (before is None or version_of(before) != expected):
             raise ToolError(f"{shown} was changed by someone else meanwhile; read it again, then repeat the edit.")

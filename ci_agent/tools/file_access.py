@@ -19,6 +19,10 @@ Permits: TypeAlias = Callable[[FileEffect, Path], bool]
 """The policy's answer about one resolved path that is about to be opened. Called from several threads."""
 
 
+class NotPermittedError(ToolError):
+    """The policy refuses this one path."""
+
+
 @dataclass(frozen=True, slots=True)
 class FileAccess:
     """What a file tool needs to know: how paths are read, and which files it may open."""
@@ -35,10 +39,10 @@ class FileAccess:
 
     def require(self, effect: FileEffect, path: Path) -> None:
         """Ask the policy about a resolved path once more, now that it is about to be opened; ToolError for a no."""
-        refuse_kernel_folders(path, self.show(path))
+        _refuse_kernel_folders(self, path)
         if not self.permits(effect, path):
             verb = "read" if effect == "read" else "written"
-            raise ToolError(f"{self.show(path)} may not be {verb}: the policy does not allow it.")
+            raise NotPermittedError(f"{self.show(path)} may not be {verb}: the policy does not allow it.")
 
     def show(self, path: Path) -> str:
         """The path for people and models: relative inside the workspace, invisible characters escaped."""
@@ -51,7 +55,7 @@ _LIST_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # O_NONBLOCK: a pipe that took the file's place must not block the open.
 _READ_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
-_KERNEL_FOLDERS = (Path("/proc"), Path("/sys"), Path("/dev"))
+_KERNEL_FOLDERS = {("/", "proc"), ("/", "sys"), ("/", "dev")}
 
 _KINDS = {
     stat.S_IFDIR: "a folder",
@@ -75,20 +79,18 @@ def open_file(files: FileAccess, path: Path, effect: FileEffect = "read") -> Ite
 
     `effect` is what the policy is asked about: an edit opens a file for reading on its permission to write.
     """
-    shown = files.show(path)
     files.require(effect, path)
-    with os_errors_explained(f"{shown} cannot be read"):
-        descriptor = _open_regular_file(path, shown)
+    with os_errors_explained(files, path, "cannot be read"):
+        descriptor = _open_regular_file(files, path)
         with os.fdopen(descriptor, "rb", buffering=0) as file:
             yield file
 
 
 @contextmanager
 def open_folder(files: FileAccess, path: Path) -> Iterator[int]:
-    """A descriptor of the folder at a resolved path, fit for listing it."""
-    shown = files.show(path)
-    refuse_kernel_folders(path, shown)
-    with os_errors_explained(f"{shown} cannot be listed"), enter_folder(path) as folder:
+    """A descriptor of the folder at a resolved path, fit for listing it. The names in it are nothing to permit."""
+    _refuse_kernel_folders(files, path)
+    with os_errors_explained(files, path, "cannot be listed"), enter_folder(path) as folder:
         descriptor = os.open(".", _LIST_FOLDER, dir_fd=folder)
         try:
             yield descriptor
@@ -112,22 +114,22 @@ def enter_folder(path: Path, *, create: bool = False) -> Iterator[int]:
         os.close(descriptor)
 
 
-def refuse_kernel_folders(path: Path, shown: str) -> None:
-    """No file tool reads what the kernel makes up on the fly: the environment of processes is among it."""
-    if any(folder == path or folder in path.parents for folder in _KERNEL_FOLDERS):
-        raise ToolError(f"{shown} is out of reach: the file tools never open /proc, /sys or /dev.")
-
-
 @contextmanager
-def os_errors_explained(what: str) -> Iterator[None]:
+def os_errors_explained(files: FileAccess, path: Path, what: str) -> Iterator[None]:
     """Turn an OSError into a ToolError that says what failed, why, and what to do about it."""
     try:
         yield
     except OSError as error:
-        raise ToolError(f"{what}: {explain_os_error(error)}") from error
+        raise ToolError(f"{files.show(path)} {what}: {_explain(error)}") from error
 
 
-def explain_os_error(error: OSError) -> str:
+def _refuse_kernel_folders(files: FileAccess, path: Path) -> None:
+    """No file tool opens what the kernel makes up on the fly: the environment of processes is among it."""
+    if path.parts[:2] in _KERNEL_FOLDERS:
+        raise ToolError(f"{files.show(path)} is out of reach: the file tools never open /proc, /sys or /dev.")
+
+
+def _explain(error: OSError) -> str:
     reason = os.strerror(error.errno) if error.errno else str(error)
     advice = _ADVICE.get(error.errno or 0)
     return f"{reason}. {advice}" if advice else f"{reason}."
@@ -157,25 +159,25 @@ def _enter(name: str, above: int, create: bool) -> int:
     return os.open(name, _PASS_THROUGH, dir_fd=above)
 
 
-def _open_regular_file(path: Path, shown: str) -> int:
-    if path.parent == path:
-        raise ToolError(f"{shown} is a folder, not a file: use ls.")
+def _open_regular_file(files: FileAccess, path: Path) -> int:
     with enter_folder(path.parent) as folder:
         # Looked at before it is opened, because opening a device can already do something.
-        _require_regular_file(os.stat(path.name, dir_fd=folder, follow_symlinks=False).st_mode, shown)
+        _require_regular_file(os.stat(path.name or ".", dir_fd=folder, follow_symlinks=False), files, path)
         descriptor = os.open(path.name, _READ_FILE, dir_fd=folder)
     try:
-        _require_regular_file(os.fstat(descriptor).st_mode, shown)
+        _require_regular_file(os.fstat(descriptor), files, path)
     except ToolError:
         os.close(descriptor)
         raise
     return descriptor
 
 
-def _require_regular_file(mode: int, shown: str) -> None:
-    if stat.S_ISDIR(mode):
+def _require_regular_file(status: os.stat_result, files: FileAccess, path: Path) -> None:
+    if stat.S_ISREG(status.st_mode):
+        return
+    shown = files.show(path)
+    if stat.S_ISDIR(status.st_mode):
         raise ToolError(f"{shown} is a folder, not a file: use ls.")
-    if stat.S_ISLNK(mode):
+    if stat.S_ISLNK(status.st_mode):
         raise ToolError(f"{shown} became a symlink while it was being opened; try again.")
-    if not stat.S_ISREG(mode):
-        raise ToolError(f"{shown} is {kind_of(mode)}, not a regular file; it is not opened.")
+    raise ToolError(f"{shown} is {kind_of(status.st_mode)}, not a regular file; it is not opened.")

@@ -1,5 +1,6 @@
 """Limits on the text that a tool gives a model, and the words that say what was left out."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 MAX_BYTES = 50_000
@@ -76,6 +77,17 @@ def keep_tail(data: bytes, max_bytes: int, max_lines: int) -> bytes:
     return data[start + 1 :]
 
 
+def take_lines(lines: Iterable[str], max_lines: int, max_bytes: int) -> tuple[list[str], bool]:
+    """The first lines (without line ends) that fit within both limits, and whether there were more."""
+    taken: list[str] = []
+    for line in lines:
+        max_bytes -= len(line.encode("utf-8", _ENCODING_ERRORS)) + 1
+        if len(taken) == max_lines or max_bytes < 0:
+            return taken, True
+        taken.append(line)
+    return taken, False
+
+
 def cut_line(line: str, max_chars: int = MAX_LINE_CHARS) -> str:
     """The line, or its beginning with a note of how much is missing."""
     if len(line) <= max_chars:
@@ -88,9 +100,9 @@ def count_lines(text: str) -> int:
     return text.count("\n") + (not text.endswith("\n") and text != "")
 
 
-def count_of(number: int, noun: str) -> str:
-    """A number with its noun: `1 line`, `2,000 lines`; for nouns that take an s."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+def count_of(number: int, noun: str, plural: str | None = None) -> str:
+    """A number with its noun: `1 line`, `2,000 lines`; None: the noun takes an s."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {plural or f'{noun}s'}"
 
 
 def _character_start(data: bytes, index: int, *, step: int = -1) -> int:
