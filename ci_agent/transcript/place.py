@@ -64,8 +64,8 @@ def open_journal(place: Place) -> OpenedJournal:
     journal = open_journal_file(place.journal, 0o666 if place.is_product else 0o600)
     try:
         recovered = _save_what_is_left(journal, place)
+        sync_folder(place.journal.parent)  # the recovered document must be there for good before its source goes
         journal.empty()
-        sync_folder(place.journal.parent)
     except OSError as error:
         journal.close()
         why = os.strerror(error.errno or 0)
@@ -109,16 +109,17 @@ def _check_name(given: str, path: Path) -> None:
     if not path.parent.is_dir():
         raise ConfigurationError(f"the folder of the transcript {given!r} does not exist: create {str(path.parent)!r}")
     try:
-        status = path.stat()
-    except (FileNotFoundError, ValueError):
+        status = path.lstat()
+    except FileNotFoundError:
         status = None
-    except OSError as error:
-        raise ConfigurationError(f"the transcript {given!r} cannot be written: {error.strerror}") from error
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise ConfigurationError(f"the transcript {given!r} cannot be written: {why}") from error
     if given.endswith("/") or (status is not None and stat.S_ISDIR(status.st_mode)):
         raise ConfigurationError(f"the transcript {given!r} is a folder: name a file in it")
     if status is not None and not stat.S_ISREG(status.st_mode):
         raise ConfigurationError(
-            f"the transcript {given!r} is no regular file: it is put in place by renaming, which would replace it"
+            f"the transcript {given!r} is a link or a device: it is put in place by renaming, which would replace that"
         )
     if status is not None and _belongs_to_another(path, status):
         raise ConfigurationError(f"the transcript {given!r} belongs to another user and could not be replaced")

@@ -415,6 +415,8 @@ def _schema(adapter: TypeAdapter[Any], identifier: str, title: str) -> JsonObjec
 
 
 def _problems(adapter: TypeAdapter[Any], value: Json) -> list[str]:
+    if not isinstance(value, dict):
+        return ["it is no JSON object"]
     try:
         adapter.validate_python(value)
     except ValidationError as error:
