@@ -10,7 +10,7 @@ import pytest
 
 from ci_agent.cancellation import Cancelled, CancelToken
 from ci_agent.errors import ToolError
-from ci_agent.process import Output, ProcessCancelled, ProcessResult, child_environment, run_process
+from ci_agent.process import Output, ProcessCancelled, ProcessResult, run_process
 
 Run = Callable[..., ProcessResult]
 
@@ -224,7 +224,7 @@ def test_a_program_that_cannot_be_started_is_an_error_for_the_model(
     tmp_path: Path, argv: list[str], reason: str
 ) -> None:
     with pytest.raises(ToolError) as caught:
-        run_process(argv, cwd=tmp_path, env=child_environment(os.environ), timeout_s=5, cancel=CancelToken())
+        run_process(argv, cwd=tmp_path, env={"PATH": "/usr/bin:/bin"}, timeout_s=5, cancel=CancelToken())
     assert str(caught.value) == reason
 
 
