@@ -1,6 +1,8 @@
-"""Which CI service runs us, as its variables tell it; for the record alone."""
+"""What the variables of a CI service tell: which one it is, and which files speak to its runner."""
 
+import os
 from collections.abc import Mapping
+from pathlib import Path
 
 from ci_agent.transcript.run_facts import CIFacts
 
@@ -23,3 +25,19 @@ def _github(environment: Mapping[str, str]) -> CIFacts:
     server = environment.get("GITHUB_SERVER_URL", "https://github.com")
     url = f"{server}/{repository}/actions/runs/{run}" if repository and run else None
     return CIFacts("github", repository, url)
+
+
+_COMMAND_FILES = ("GITHUB_ENV", "GITHUB_PATH", "GITHUB_OUTPUT", "GITHUB_STATE", "GITHUB_STEP_SUMMARY")
+
+
+def runner_command_files(environment: Mapping[str, str]) -> tuple[Path, ...]:
+    """The files by which a step commands GitHub's runner, and the folder that holds them; resolved."""
+    files = [environment[name] for name in _COMMAND_FILES if environment.get(name)]
+    if environment.get("RUNNER_TEMP"):
+        files.append(os.path.join(environment["RUNNER_TEMP"], "_runner_file_commands"))
+    return tuple(map(real_path, files))
+
+
+def real_path(path: str | Path) -> Path:
+    """Absolute, and free of symlinks as far as it exists."""
+    return Path(os.path.realpath(path))

@@ -10,15 +10,18 @@ import ci_agent
 PACKAGE = Path(ci_agent.__file__).parent
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "json_types", "cancellation", "messages"),
-    ("tool", "workspace", "strict_yaml"),
-    ("provider", "hooks"),
+    ("json_types",),
+    ("cancellation", "errors", "messages"),
+    ("exit_codes", "terminal", "text_files", "tool", "workspace"),
+    ("hooks", "provider", "strict_yaml"),
     ("events",),
-    ("exit_codes", "process", "terminal"),
-    ("agent", "policy", "providers", "tools", "transcript"),
+    ("agent", "process"),
+    ("policy", "providers", "tools", "transcript"),
     ("reports",),
-    ("limits", "lock", "progress", "prompts", "signals", "structured_output"),
-    ("run",),
+    ("ci_environment", "guard", "limits", "lock", "progress", "prompts", "signals", "structured_output"),
+    ("explain", "run_settings"),
+    ("ending",),
+    ("compose",),
     ("cli",),
     ("__main__",),
 )

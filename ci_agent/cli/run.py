@@ -1,0 +1,232 @@
+"""`ci-agent run`: flags to settings, one run, its record on stdout, its exit code."""
+
+import os
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ci_agent.cancellation import CancelToken
+from ci_agent.cli.options import did_you_mean, option, read_config, read_text_or_stdin
+from ci_agent.cli.output import (
+    OutputFormat,
+    check_answer_file,
+    deliver,
+    failure_report,
+    stdout_problem,
+    write_answer,
+    write_record_line,
+)
+from ci_agent.compose import load_policy, run
+from ci_agent.errors import ConfigurationError
+from ci_agent.json_types import JsonObject, parse_json
+from ci_agent.lock import hold_lock
+from ci_agent.policy.rules import Limits
+from ci_agent.process import become_subreaper, kill_all_descendants
+from ci_agent.progress import ProgressLines
+from ci_agent.prompts import ContextText
+from ci_agent.providers.table import known_models, parse_model
+from ci_agent.run_settings import Observers, RunResult, RunSettings
+from ci_agent.signals import cancel_on_signals
+from ci_agent.text_files import read_text_file
+from ci_agent.tools.table import TOOL_NAMES
+
+SECONDS = click.FloatRange(min=0, min_open=True)
+COUNT = click.IntRange(min=1)
+WHEN = click.Choice(["never", "all", "any"])
+
+EPILOG = """\b
+Examples:
+  ci-agent run --policy read-only --model scripted:demo.yaml "What does this project do?"
+  git diff | ci-agent run --policy review --model scripted:demo.yaml --prompt-file -
+"""
+
+
+@click.command("run", epilog=EPILOG)
+@click.argument("prompt", required=False)
+@option("--prompt-file", metavar="FILE", help="Read the prompt from FILE; - reads stdin.")
+@option("--context-file", metavar="FILE", multiple=True, help="Add FILE, marked as untrusted data. Repeatable.")
+@option("--system-file", metavar="FILE", help="Replace the system prompt.")
+@option("--append-system-file", metavar="FILE", help="Add to the system prompt.")
+@option("--agents-md", is_flag=True, help="Add the workspace's AGENTS.md, marked as untrusted data.")
+@option("--policy", metavar="NAME|FILE", required=True, help="A shipped policy's name, or a policy file.")
+@option("--model", metavar="PROVIDER:MODEL", help="The model to ask.")
+@option("--workspace", metavar="DIR", default=".", show_default=True, help="The folder that tools may touch.")
+@option("--tools", metavar="NAME,NAME", help="Offer these tools alone.")
+@option("--max-turns", type=COUNT, help="Turns. [default: 100]")
+@option("--max-tool-calls", type=COUNT, help="Tool calls. [default: 1000]")
+@option("--max-tokens", type=COUNT, help="Tokens of the whole run, input and output.")
+@option("--max-cost-usd", type=SECONDS, help="Cost of the whole run.")
+@option("--timeout", type=SECONDS, metavar="SECONDS", help="Wall clock of the whole run. [default: 3600]")
+@option("--tool-timeout", type=SECONDS, metavar="SECONDS", help="Each tool call. [default: bash 120, others 30]")
+@option("--output-schema", metavar="FILE", help="The final answer must be JSON that satisfies this JSON Schema.")
+@option("--transcript", metavar="FILE", help="Write the record here; FILE.jsonl keeps the journal itself.")
+@option("--keep-journal", is_flag=True, help="Keep FILE.journal beside the transcript.")
+@option("--spill-dir", metavar="DIR", help="Write the full output of commands here.")
+@option(
+    "--output",
+    type=click.Choice(["json", "jsonl", "text"]),
+    help="What goes to stdout: the transcript, its journal, or the answer. [default: json]",
+)
+@option("--answer-file", metavar="FILE", help="Write the final answer here.")
+@option("--quiet", is_flag=True, help="Silent on success, loud on failure; stdout only if --output is given.")
+@option("--verbose", is_flag=True, help="Show results and answers as they come.")
+@option("--fail-on-denied", type=WHEN, default="all", show_default=True, help="Exit 5 when calls were denied.")
+@option("--fail-on-error", type=WHEN, default="never", show_default=True, help="Exit 1 when calls failed.")
+@option(
+    "--sandbox", type=click.Choice(["auto", "required", "off"]), default="auto", show_default=True, help="OS sandbox."
+)
+@option("--secret-env", metavar="NAME", multiple=True, help="Redact the value of this variable. Repeatable.")
+@option("--lock", metavar="FILE", help="Exit 8 at once when another run holds FILE.")
+@click.option(
+    "--config",
+    metavar="FILE",
+    envvar="CI_AGENT_CONFIG",
+    is_eager=True,
+    expose_value=False,
+    callback=read_config,
+    help="Read options from a YAML file; flags and CI_AGENT_* variables come before it.",
+)
+def run_command(**flags: Any) -> int:
+    """Run an agent on PROMPT under a policy, without asking anybody anything.
+
+    Every option can also be given as a CI_AGENT_* variable (--max-turns: CI_AGENT_MAX_TURNS).
+    """
+    settings = _settings(flags)
+    output: OutputFormat | None = flags["output"] or (None if flags["quiet"] else "json")
+    answer_file = _optional_path(flags["answer_file"])
+    if answer_file:
+        check_answer_file(answer_file)
+    with ExitStack() as stack:
+        if flags["lock"]:
+            stack.enter_context(hold_lock(Path(flags["lock"])))
+        result = _run(settings, output, flags)
+    if answer_file:
+        write_answer(answer_file, result)
+    exit_code = deliver(result, output)
+    if flags["quiet"] and exit_code:
+        _log(failure_report(result))
+    return exit_code
+
+
+def _run(settings: RunSettings, output: OutputFormat | None, flags: Mapping[str, Any]) -> RunResult:
+    """One run as the process's own affair: its signals cancel it, and no descendant outlives it."""
+    lines = ProgressLines(_log, time.monotonic, verbose=flags["verbose"])
+    cancel = CancelToken()
+    become_subreaper()
+    with cancel_on_signals(cancel, kill_all_descendants, follow_parent=True) as signals:
+        observers = Observers(
+            observe=_ignore if flags["quiet"] else lines,
+            note=_ignore if flags["quiet"] else lines.note,
+            record=write_record_line if output == "jsonl" else _ignore,
+            received_signal=lambda: signals.received_signal,
+            delivery_problem=stdout_problem if output else lambda: None,
+        )
+        try:
+            return run(settings, cancel=cancel, observers=observers)
+        finally:
+            kill_all_descendants()
+
+
+def _log(text: str) -> None:
+    # A log that nobody can take must not end the run; the record has it all.
+    with suppress(OSError):
+        print(text, file=sys.stderr, flush=True)
+
+
+def _ignore(_thing: object) -> None:
+    pass
+
+
+def _settings(flags: Mapping[str, Any]) -> RunSettings:
+    if not flags["model"]:
+        raise click.UsageError(f"Missing option '--model'. {known_models()}")
+    try:
+        parse_model(flags["model"])
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--model") from error
+    return RunSettings(
+        prompt=_prompt(flags),
+        policy=load_policy(flags["policy"], workspace=flags["workspace"]),
+        model=flags["model"],
+        context=_context(flags),
+        system_prompt=_optional_text(flags["system_file"], "system prompt file"),
+        append_system_prompt=_optional_text(flags["append_system_file"], "system prompt file"),
+        tools=_tools(flags["tools"]),
+        limits=Limits(
+            max_turns=flags["max_turns"],
+            max_tool_calls=flags["max_tool_calls"],
+            max_tokens=flags["max_tokens"],
+            max_cost_usd=flags["max_cost_usd"],
+            timeout_s=flags["timeout"],
+        ),
+        tool_timeout_s=flags["tool_timeout"],
+        output_schema=_schema(flags["output_schema"]),
+        transcript=_optional_path(flags["transcript"]),
+        keep_journal=flags["keep_journal"],
+        spill_folder=_optional_path(flags["spill_dir"]),
+        fail_on_denied=flags["fail_on_denied"],
+        fail_on_error=flags["fail_on_error"],
+        sandbox=flags["sandbox"],
+        secret_env=flags["secret_env"],
+        environment=dict(os.environ),
+    )
+
+
+def _prompt(flags: Mapping[str, Any]) -> str:
+    prompt, file = flags["prompt"], flags["prompt_file"]
+    if prompt is not None and file is not None:
+        raise click.UsageError("Give PROMPT or --prompt-file, not both.")
+    if file is not None or prompt == "-":
+        prompt = read_text_or_stdin(file or "-", "prompt")
+    if prompt is None or not prompt.strip():
+        raise click.UsageError("The prompt is missing: give PROMPT, or --prompt-file FILE (- for stdin).")
+    try:
+        prompt.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise click.UsageError("The prompt is not UTF-8.") from error
+    return str(prompt)
+
+
+def _context(flags: Mapping[str, Any]) -> tuple[ContextText, ...]:
+    files = list(flags["context_file"])
+    if flags["agents_md"]:
+        files.append(str(Path(flags["workspace"]) / "AGENTS.md"))
+    return tuple(ContextText(file, read_text_file(file, "context file")) for file in files)
+
+
+def _tools(text: str | None) -> tuple[str, ...] | None:
+    if text is None:
+        return None
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    for name in names:
+        if name not in TOOL_NAMES:
+            hint = did_you_mean(name, TOOL_NAMES)
+            raise click.BadParameter(
+                f"there is no tool {name!r}{hint} (tools: {', '.join(TOOL_NAMES)})", param_hint="--tools"
+            )
+    return names
+
+
+def _schema(path: str | None) -> JsonObject | None:
+    if path is None:
+        return None
+    try:
+        schema = parse_json(read_text_file(path, "output schema"))
+    except ValueError as error:
+        raise ConfigurationError(f"output schema {path!r} is not JSON: {error}") from error
+    if not isinstance(schema, dict):
+        raise ConfigurationError(f"output schema {path!r} is not a JSON object")
+    return schema
+
+
+def _optional_text(path: str | None, what: str) -> str | None:
+    return None if path is None else read_text_file(path, what)
+
+
+def _optional_path(path: str | None) -> Path | None:
+    return None if path is None else Path(path)

@@ -1,0 +1,302 @@
+"""The composition root: settings in, objects wired, one run, its result out. The only module that knows everything."""
+
+import os
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ci_agent import __version__
+from ci_agent.agent.loop import LoopConfig, run_loop
+from ci_agent.cancellation import CancelToken
+from ci_agent.ci_environment import detect_ci, real_path, runner_command_files
+from ci_agent.ending import Happened, conclude_run
+from ci_agent.errors import CIAgentError, ConfigurationError
+from ci_agent.events import AgentEvent, Emit
+from ci_agent.guard import Guard
+from ci_agent.hooks import FinishedTurn, GetMessages, Hooks
+from ci_agent.limits import LimitWatch, RunLimits, loosened, tightest
+from ci_agent.messages import Message, TextContent, UserMessage
+from ci_agent.policy.counting import create_before_tool_call
+from ci_agent.policy.decide import Policy, compile_policy
+from ci_agent.policy.load import load_policy_source
+from ci_agent.policy.protected import Surroundings
+from ci_agent.process import child_environment
+from ci_agent.prompts import build_system_prompt, build_user_prompt
+from ci_agent.provider import Context, Model, StreamFn
+from ci_agent.providers.table import PROVIDERS, parse_model
+from ci_agent.run_settings import Observers, RunResult, RunSettings, SandboxMode
+from ci_agent.structured_output import StructuredOutput
+from ci_agent.tool import Tool
+from ci_agent.tools.table import ToolSettings, create_tools
+from ci_agent.transcript.place import Place, find_place, finish_record, open_journal
+from ci_agent.transcript.recorder import Recorder
+from ci_agent.transcript.redact import Redactor
+from ci_agent.transcript.run_facts import PolicyFacts, RunEnding, RunStart, SandboxFacts
+from ci_agent.transcript.secret_sources import collect_secrets
+from ci_agent.workspace import Workspace, open_workspace
+
+ABANDON_AFTER_S = 3.0
+"""How long a tool that ignores its cancellation is waited for; a cancelled run is over within five seconds."""
+
+
+def load_policy(
+    name_or_path: str | Path | None = None, *, text: str | None = None, workspace: str | Path = "."
+) -> Policy:
+    """A policy by a shipped name, a path, or as text, ready to decide calls in a workspace.
+
+    Raises ConfigurationError, with `file:line:column` for what is wrong in a file.
+    """
+    source = load_policy_source(name_or_path, text=text)
+    return compile_policy(source, open_workspace(workspace), around=_surroundings(os.environ, ()))
+
+
+def run(settings: RunSettings, *, cancel: CancelToken | None = None, observers: Observers | None = None) -> RunResult:
+    """Run to the end and say how it went. Nothing is printed, and no signal is handled.
+
+    Raises ConfigurationError before anything starts, BusyError when another run holds the transcript, RecordError
+    when the record can no longer be written. A bug passes as it is, after the record has been closed.
+    """
+    observers = observers or Observers()
+    place = find_place(settings.transcript)
+    parts = _wire(settings, place)
+    journal, recovered = open_journal(place)
+    journal.on_record = observers.record
+    redactor = Redactor(collect_secrets(settings.environment, named=settings.secret_env))
+    recorder = Recorder(journal, redactor, _now, time.monotonic)
+    recorder.run_start(_start(settings, parts))
+    _say_where(observers, parts, place, recovered)
+    ending = _execute(settings, parts, recorder, observers, cancel or CancelToken())
+    recorder.run_end(ending.record)
+    document = finish_record(journal, place, keep_journal=settings.keep_journal)
+    if ending.bug is not None:
+        raise ending.bug
+    path = place.journal if place.is_product else place.document
+    return RunResult(ending.record.reason, ending.record.exit_code, document, path)
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What a run is made of. Building them starts nothing and writes nothing."""
+
+    model: Model
+    stream_fn: StreamFn
+    policy: Policy
+    workspace: Workspace
+    limits: RunLimits
+    loosened: Sequence[str]
+    tools: Mapping[str, Tool]
+    offered: tuple[Tool, ...]
+    output: StructuredOutput | None
+    sandbox: SandboxFacts
+
+
+@dataclass(frozen=True, slots=True)
+class _Ending:
+    record: RunEnding
+    bug: Exception | None
+
+
+def _wire(settings: RunSettings, place: Place) -> _Parts:
+    model, stream_fn = _open_model(settings.model)
+    limits = tightest(settings.policy.source.limits, settings.limits)
+    _refuse_unknown_price(limits, model)
+    workspace = settings.policy.site.workspace
+    records = tuple(path for path in (place.journal, place.document) if path)
+    around = _surroundings(settings.environment, records)
+    policy = compile_policy(settings.policy.source, workspace, around=around)
+    tools = create_tools(_tool_settings(settings, workspace, policy))
+    return _Parts(
+        model=model,
+        stream_fn=stream_fn,
+        policy=policy,
+        workspace=workspace,
+        limits=limits,
+        loosened=loosened(settings.policy.source.limits, settings.limits),
+        tools=tools,
+        offered=tuple(_offered(tools, settings.tools, policy)),
+        output=None if settings.output_schema is None else StructuredOutput(settings.output_schema, _now),
+        sandbox=_sandbox(settings.sandbox),
+    )
+
+
+def _execute(
+    settings: RunSettings, parts: _Parts, recorder: Recorder, observers: Observers, cancel: CancelToken
+) -> _Ending:
+    """The loop under its hooks, from the prompt to the reason why it ended."""
+    own_cancel = cancel.child()
+    watch = LimitWatch(parts.limits)
+    guard = Guard([watch.before_tool_call, create_before_tool_call(parts.policy)], own_cancel.cancel)
+    hooks = Hooks(
+        before_tool_call=guard,
+        should_stop_after_turn=watch.should_stop_after_turn,
+        get_follow_up_messages=_correction(parts.output, watch),
+    )
+    config = LoopConfig(
+        model=parts.model,
+        stream_fn=parts.stream_fn,
+        tools=parts.tools,
+        now=_now,
+        hooks=hooks,
+        abandon_after_s=ABANDON_AFTER_S,
+    )
+    context = Context(_system_prompt(settings, parts), (), parts.offered)
+    emit = _emit_to(recorder, watch.observe, observers.observe)
+    messages: tuple[Message, ...] = ()
+    bug: Exception | None = None
+    with _time_limit(parts.limits.timeout_s, own_cancel) as timed_out:
+        try:
+            messages = run_loop([_prompt(settings)], context, config, emit, own_cancel)
+        except CIAgentError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever it is, the record is closed before it goes on
+            bug = error
+    happened = Happened(
+        messages=messages,
+        bug=bug,
+        limit=watch.exceeded,
+        stopped_by=guard.stopped_by,
+        timed_out_after_s=parts.limits.timeout_s if timed_out() else None,
+        cancelled=cancel.reason,
+        signal=observers.received_signal(),
+        tool_calls=recorder.tool_calls,
+        denial_fails=recorder.denial_fails,
+        output=parts.output,
+        delivery_problem=observers.delivery_problem(),
+    )
+    return _Ending(conclude_run(happened, settings), bug)
+
+
+def _open_model(text: str) -> tuple[Model, StreamFn]:
+    try:
+        model = parse_model(text)
+    except ValueError as error:
+        raise ConfigurationError(str(error)) from error
+    return model, PROVIDERS[model.provider].create(model, _now)
+
+
+def _refuse_unknown_price(limits: RunLimits, model: Model) -> None:
+    if limits.max_cost_usd is not None:
+        raise ConfigurationError(
+            f"the cost of a run with {model} is not known, so it cannot be limited to {limits.max_cost_usd} USD: "
+            "limit tokens or turns instead"
+        )
+
+
+def _sandbox(requested: SandboxMode) -> SandboxFacts:
+    if requested == "required":
+        raise ConfigurationError("a sandbox is required, and this version has none to offer: use --sandbox auto")
+    return SandboxFacts(kind="none", requested=requested)
+
+
+def _surroundings(environment: Mapping[str, str], records: tuple[Path, ...]) -> Surroundings:
+    home = environment.get("HOME")
+    return Surroundings(
+        home=real_path(home) if home else None,
+        records=tuple(map(real_path, records)),
+        runner_files=runner_command_files(environment),
+        exported=frozenset(child_environment(environment)),
+    )
+
+
+def _tool_settings(settings: RunSettings, workspace: Workspace, policy: Policy) -> ToolSettings:
+    return ToolSettings(
+        workspace=workspace,
+        permits_path=policy.permits_path,
+        permits_address=policy.permits_address,
+        environment=child_environment(settings.environment),
+        timeout_s=settings.tool_timeout_s,
+        spill_folder=settings.spill_folder,
+    )
+
+
+def _offered(tools: Mapping[str, Tool], asked: tuple[str, ...] | None, policy: Policy) -> Iterator[Tool]:
+    """The tools that the model is told of: those that were asked for and that some rule can allow."""
+    for name, tool in tools.items():
+        if (asked is None or name in asked) and policy.can_allow(name):
+            yield tool
+
+
+def _system_prompt(settings: RunSettings, parts: _Parts) -> str:
+    additions = [settings.append_system_prompt, parts.output.instruction() if parts.output else None]
+    return build_system_prompt(
+        str(parts.workspace.root),
+        replacement=settings.system_prompt,
+        addition="\n\n".join(filter(None, additions)) or None,
+    )
+
+
+def _prompt(settings: RunSettings) -> UserMessage:
+    return UserMessage((TextContent(build_user_prompt(settings.prompt, settings.context)),), _now())
+
+
+def _correction(output: StructuredOutput | None, watch: LimitWatch) -> GetMessages | None:
+    """Ask for a better answer while the limits allow it; None: any answer will do."""
+    if output is None:
+        return None
+
+    def ask_again(turn: FinishedTurn, /) -> Sequence[UserMessage]:
+        request = output(turn)
+        return request if request and watch.may_follow_up(turn) else ()
+
+    return ask_again
+
+
+def _emit_to(*listeners: Callable[[AgentEvent], None]) -> Emit:
+    """The record comes first: what cannot be recorded does not go on."""
+
+    def emit(event: AgentEvent) -> None:
+        for listener in listeners:
+            listener(event)
+
+    return emit
+
+
+@contextmanager
+def _time_limit(timeout_s: float, cancel: CancelToken) -> Iterator[Callable[[], bool]]:
+    """Cancel when the time is up; yields a function that says whether it was."""
+    fired = threading.Event()
+
+    def fire() -> None:
+        fired.set()
+        cancel.cancel(f"the run's time limit of {timeout_s:g} s is used up")
+
+    timer = threading.Timer(timeout_s, fire)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield fired.is_set
+    finally:
+        timer.cancel()
+
+
+def _start(settings: RunSettings, parts: _Parts) -> RunStart:
+    source = settings.policy.source
+    return RunStart(
+        id=str(uuid.uuid4()),
+        version=__version__,
+        workspace=str(parts.workspace.root),
+        model=parts.model,
+        policy=PolicyFacts(source.name, source.sha256, len(source.rules), asdict(parts.limits)),
+        sandbox=parts.sandbox,
+        ci=detect_ci(settings.environment),
+    )
+
+
+def _say_where(observers: Observers, parts: _Parts, place: Place, recovered: Path | None) -> None:
+    record = place.document or place.journal
+    policy = parts.policy.source
+    rules = f"policy {policy.name} ({len(policy.rules)} rules)"
+    observers.note(f"{parts.model}  {rules}  sandbox {parts.sandbox.kind}  record {record}")
+    for name in parts.loosened:
+        observers.note(f"{name}: the policy's own limit is lower and counts")
+    if recovered is not None:
+        observers.note(f"an earlier run was killed; its record is in {recovered}")
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -1,0 +1,77 @@
+"""Why a run ended, and what that makes of its exit code."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ci_agent.exit_codes import ResultReason, RunFacts, ToolCallCounts, conclude
+from ci_agent.messages import AssistantMessage, Message
+from ci_agent.run_settings import RunSettings
+from ci_agent.structured_output import StructuredOutput
+from ci_agent.transcript.run_facts import RunEnding
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Happened:
+    """All that bears on how a run ended; None where nothing of the kind happened. Several can be true at once."""
+
+    messages: Sequence[Message]
+    bug: Exception | None
+    limit: str | None
+    stopped_by: str | None
+    timed_out_after_s: float | None
+    cancelled: str | None
+    signal: int | None
+    tool_calls: ToolCallCounts
+    denial_fails: bool
+    output: StructuredOutput | None
+    """None: any answer will do."""
+    delivery_problem: str | None
+
+    @property
+    def last_answer(self) -> AssistantMessage | None:
+        return next((message for message in reversed(self.messages) if isinstance(message, AssistantMessage)), None)
+
+
+def conclude_run(happened: Happened, settings: RunSettings) -> RunEnding:
+    """The reason, the exit code and the line that explains them."""
+    reasons = _reasons(happened)
+    conclusion = conclude(
+        RunFacts(
+            reasons=frozenset(reasons or {"completed"}),
+            signal=happened.signal,
+            tool_calls=happened.tool_calls,
+            fail_on_denied=settings.fail_on_denied,
+            fail_on_error=settings.fail_on_error,
+            denial_fails=happened.denial_fails,
+            output_lost=happened.delivery_problem is not None,
+        )
+    )
+    last = happened.last_answer
+    return RunEnding(
+        reason=conclusion.reason,
+        exit_code=conclusion.exit_code,
+        structured_output=happened.output.value if happened.output else None,
+        error=reasons.get(conclusion.reason) or happened.delivery_problem,
+        error_retryable=last.error_retryable if last else None,
+    )
+
+
+def _reasons(happened: Happened) -> dict[ResultReason, str | None]:
+    """Each reason that applies, with a line that explains it."""
+    found: dict[ResultReason, str | None] = {}
+    if happened.cancelled is not None:
+        found["cancelled"] = happened.cancelled
+    if happened.timed_out_after_s is not None:
+        found["timeout"] = f"the run took longer than {happened.timed_out_after_s:g} s"
+    if happened.bug is not None:
+        found["internal_error"] = f"{type(happened.bug).__name__}: {happened.bug}"
+    last = happened.last_answer
+    if last is not None and last.stop_reason == "error":
+        found["provider_error"] = last.error_message
+    if happened.limit is not None:
+        found["limit"] = happened.limit
+    if happened.stopped_by is not None:
+        found["stopped"] = happened.stopped_by
+    if not found and happened.output is not None and not happened.output.satisfied:
+        found["schema_mismatch"] = f"the answer does not satisfy the output schema: {happened.output.problem}"
+    return found

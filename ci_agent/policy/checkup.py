@@ -1,0 +1,42 @@
+"""Everything that can be found out about a policy without a run: lint findings, its tests, its rules' examples."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from ci_agent.json_types import JsonObject
+from ci_agent.policy.check import Decide, TestResult, run_policy_tests, run_rule_examples
+from ci_agent.policy.decide import compile_policy
+from ci_agent.policy.lint.finding import LintFinding
+from ci_agent.policy.lint.lint import lint_policy
+from ci_agent.policy.protected import Surroundings
+from ci_agent.policy.rules import PolicySource, Rule
+from ci_agent.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedPolicy:
+    source: PolicySource
+    findings: tuple[LintFinding, ...]
+    results: tuple[TestResult, ...]
+
+    @property
+    def passed(self) -> bool:
+        """No lint error (warnings are no errors) and no failing test or example."""
+        return all(result.passed for result in self.results) and not any(
+            finding.severity == "error" for finding in self.findings
+        )
+
+
+def check_policy(
+    source: PolicySource, workspace: Workspace, around: Surroundings, schemas: Mapping[str, JsonObject]
+) -> CheckedPolicy:
+    """Lint and test a policy as it would decide in a workspace; `schemas` are those of all tools, by name."""
+
+    def compile_source(of: PolicySource) -> Decide:
+        return compile_policy(of, workspace, around=around).decide
+
+    def decide_by(rule: Rule) -> Decide:
+        return compile_source(replace(source, rules=(rule,)))
+
+    results = [*run_policy_tests(source, compile_source(source)), *run_rule_examples(source, decide_by)]
+    return CheckedPolicy(source, tuple(lint_policy(source, compile_source, schemas)), tuple(results))

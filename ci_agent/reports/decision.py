@@ -1,0 +1,33 @@
+"""A decision for a person: the answer, what the call would do, and which rule says what about it."""
+
+from ci_agent.hooks import Decision, FactVerdict
+from ci_agent.terminal import printable
+
+
+def render_decision(decision: Decision) -> str:
+    """Several lines: the effect with its code, each fact with its rule, the reason, the rule that came closest."""
+    lines = [f"{decision.effect}  ({_decided_by(decision)})"]
+    lines += _fact_table(decision.facts)
+    if decision.effect == "deny":
+        lines += [f"  {printable(line)}" for line in decision.reason.split("\n")]
+    if decision.nearest is not None:
+        nearest = decision.nearest
+        lines.append(f"  nearest rule: {nearest.rule_id} ({nearest.source}): {printable(nearest.stopped_at)}")
+    return "\n".join(lines)
+
+
+def _decided_by(decision: Decision) -> str:
+    if decision.rule_id is None:
+        return decision.code
+    return f"{decision.code} {decision.rule_id}" + (f", {decision.source}" if decision.source else "")
+
+
+def _fact_table(facts: tuple[FactVerdict, ...]) -> list[str]:
+    width = max((len(fact.kind) for fact in facts), default=0)
+    return [f"  {fact.kind:<{width}}  {printable(fact.value)}  {_verdict(fact)}" for fact in facts]
+
+
+def _verdict(fact: FactVerdict) -> str:
+    if fact.forbidden_by is not None:
+        return f"forbidden by {fact.forbidden_by}"
+    return f"granted by {fact.granted_by}" if fact.granted_by is not None else "not granted"

@@ -1,0 +1,74 @@
+"""What `policy check` found, for a person and for a program."""
+
+from ci_agent.json_types import JsonObject
+from ci_agent.policy.check import TestResult, describe_call
+from ci_agent.policy.checkup import CheckedPolicy
+from ci_agent.policy.lint.finding import LintFinding, Witness
+from ci_agent.terminal import printable
+
+
+def render_check(checked: CheckedPolicy) -> str:
+    """A line for each finding and each failing test, and one that counts."""
+    failed = [result for result in checked.results if not result.passed]
+    lines = [_finding_line(finding) for finding in checked.findings]
+    lines += [f"{result.source}: {result.kind} failed: {printable(result.problem or '')}" for result in failed]
+    lines.append(f"{checked.source.name}: {_counts(checked, len(failed))}")
+    return "\n".join(lines)
+
+
+def check_json(checked: CheckedPolicy) -> JsonObject:
+    """The same for a program."""
+    return {
+        "policy": checked.source.name,
+        "sha256": checked.source.sha256,
+        "rules": len(checked.source.rules),
+        "passed": checked.passed,
+        "findings": [_finding_json(finding) for finding in checked.findings],
+        "tests": [_result_json(result) for result in checked.results],
+    }
+
+
+def _finding_line(finding: LintFinding) -> str:
+    witness = f" (for example {_witness_text(finding.witness)})" if finding.witness else ""
+    return f"{finding.source}: {finding.severity}: {printable(finding.message)}{printable(witness)} [{finding.code}]"
+
+
+def _witness_text(witness: Witness) -> str:
+    return describe_call(witness.tool, witness.arguments)
+
+
+def _counts(checked: CheckedPolicy, failed: int) -> str:
+    rules, tests = len(checked.source.rules), len(checked.results)
+    errors = sum(finding.severity == "error" for finding in checked.findings)
+    warnings = len(checked.findings) - errors
+    return (
+        f"{_number(rules, 'rule')}, {_number(tests, 'test')} ({failed} failed), "
+        f"{_number(errors, 'error')}, {_number(warnings, 'warning')}"
+    )
+
+
+def _number(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def _finding_json(finding: LintFinding) -> JsonObject:
+    witness = finding.witness and {"tool": finding.witness.tool, "args": finding.witness.arguments}
+    return {
+        "severity": finding.severity,
+        "code": finding.code,
+        "rule_id": finding.rule_id,
+        "source": finding.source,
+        "message": finding.message,
+        "witness": witness,
+    }
+
+
+def _result_json(result: TestResult) -> JsonObject:
+    return {
+        "kind": result.kind,
+        "source": result.source,
+        "call": result.call,
+        "expected": result.expected,
+        "got": result.decision.effect,
+        "passed": result.passed,
+    }
