@@ -1,7 +1,9 @@
 """Whether a deny rule forbids a fact, or a part of it."""
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from ci_agent.json_types import JsonObject
 from ci_agent.policy.coverage import has, may_mean
@@ -102,8 +104,8 @@ class Denials:
         for above in fact.denied_names:
             yield (*above, *fold_names(names))
         path = fact.path.joinpath(*names)
-        if path.is_symlink():
-            yield fold_names(names_of(path.resolve()))
+        if os.path.islink(path):
+            yield fold_names(names_of(Path(os.path.realpath(path))))
 
 
 def _is_about_command(rule: CompiledRule, command: ExecFact) -> bool:

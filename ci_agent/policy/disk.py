@@ -75,7 +75,7 @@ def walk(folder: Path, budget: DiskBudget) -> Iterator[tuple[str, ...]]:
 
 def names_beneath(path: Path, budget: DiskBudget) -> Iterator[tuple[str, ...]]:
     """What `walk` yields for a folder; nothing for anything else."""
-    return walk(path, budget) if path.is_dir() else iter(())
+    return walk(path, budget) if os.path.isdir(path) else iter(())
 
 
 def _scan(folder: str | Path, budget: DiskBudget) -> Iterator["os.DirEntry[str]"]:

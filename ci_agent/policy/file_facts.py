@@ -9,6 +9,7 @@ from ci_agent.policy.disk import DiskBudget, UnknownGlobError, expand_glob, name
 from ci_agent.policy.effects import FileEffect, FileUse
 from ci_agent.policy.facts import FileFact, Span, UnknownFact
 from ci_agent.policy.protected import (
+    FREE,
     UNKNOWN_NAMES,
     Guarded,
     enters_kernel_folder,
@@ -19,7 +20,7 @@ from ci_agent.policy.protected import (
 from ci_agent.policy.reach import Names
 from ci_agent.policy.site import Site
 from ci_agent.policy.words import Word
-from ci_agent.workspace import InvalidPathError
+from ci_agent.workspace import InvalidPathError, check_path_text
 
 _DEVICES_READ = frozenset({"/dev/null", "/dev/stdin", "/dev/fd/0"})
 _DEVICES_WRITTEN = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/fd/1", "/dev/fd/2"})
@@ -87,17 +88,25 @@ def file_fact(
         path, written = _locate(site, text, effect, place.folder)
     except InvalidPathError as error:
         return place.unknown(str(error))
-    is_folder = path.is_dir()
-    beneath: list[Names] | None = None
+    is_folder = os.path.isdir(path) and not (effect == "delete" and os.path.islink(path))
     if effect in ("read", "list"):
         recursive = recursive and is_folder
         guarded = guard_read(path, site.around, recursive=recursive, by_tool=place.by_tool)
     else:
-        recursive = recursive or (effect == "delete" and is_folder and not path.is_symlink())
-        if recursive:
-            beneath = list(names_beneath(path, place.budget)) if is_folder else list(UNKNOWN_NAMES)
-        guarded = _guard(site, path, beneath, place)
+        recursive = recursive or (effect == "delete" and is_folder)
+        guarded = _guard(site, path, _meant_beneath(path, effect, is_folder, recursive, place), place)
     return FileFact(effect, path, written, is_folder, recursive, guarded, place.argument, place.span)
+
+
+def _meant_beneath(
+    path: Path, effect: FileEffect, is_folder: bool, recursive: bool, place: Place
+) -> list[Names] | None:
+    """The names beneath a path that are written or deleted with it; None: it is written alone."""
+    if recursive and is_folder:
+        return list(names_beneath(path, place.budget))
+    if effect == "delete":
+        return []
+    return list(UNKNOWN_NAMES) if recursive else None
 
 
 def _guard(site: Site, path: Path, beneath: list[Names] | None, place: Place) -> Guarded:
@@ -106,6 +115,7 @@ def _guard(site: Site, path: Path, beneath: list[Names] | None, place: Place) ->
 
 def _locate(site: Site, text: str, effect: FileEffect, folder: Path | None) -> tuple[Path, Path]:
     """Where a path leads, and how it was written, both absolute."""
+    check_path_text(text)
     if text.startswith("~"):
         # The shell has put the home folder in by now; what is left may still be one to a program.
         raise InvalidPathError(f"some programs take {text!r} for a home folder; write ./{text}")
@@ -142,7 +152,7 @@ def _landing(site: Site, target: FileFact, source: str, place: Place) -> FileFac
     if target.is_folder:
         name = os.path.basename(os.path.normpath(source))
         landed = file_fact(site, os.path.join(target.path, name), "write", place)
-    if isinstance(landed, UnknownFact) or not origin.is_folder:
+    if isinstance(landed, UnknownFact) or not origin.is_folder or landed.guarded != FREE:
         return landed
     guarded = _guard(site, landed.path, list(names_beneath(origin.path, place.budget)), place)
     return replace(landed, recursive=True, guarded=guarded)

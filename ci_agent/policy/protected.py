@@ -101,7 +101,7 @@ def enters_kernel_folder(folder: Path, text: str) -> bool:
         at = at.parent if name == ".." else at / name
         if is_kernel_path(at):
             return True
-        if name != ".." and at.is_symlink():
+        if name != ".." and os.path.islink(at):
             links += 1
             if links > _MAX_LINKS:
                 return True
@@ -172,7 +172,7 @@ def _runs_by_second_link(path: Path) -> Iterator[Run]:
 
 
 def _holds(folder: Path, status: os.stat_result) -> bool:
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         return False
     for names in walk(folder, DiskBudget()):
         try:

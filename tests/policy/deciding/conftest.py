@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent, indent
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -12,9 +12,7 @@ from ci_agent.policy.load import load_policy_source
 from ci_agent.policy.protected import Surroundings
 from ci_agent.workspace import Workspace, open_workspace
 
-
-class MakePolicy(Protocol):
-    def __call__(self, rules: str, *, head: str = "", **around: Any) -> Policy: ...
+MakePolicy: TypeAlias = Callable[..., Policy]
 
 
 @pytest.fixture

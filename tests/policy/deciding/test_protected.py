@@ -1,0 +1,238 @@
+"""What no wildcard reaches, and what no rule reaches."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ci_agent.hooks import Decision
+from ci_agent.policy.decide import Policy, compile_policy
+from ci_agent.policy.load import load_policy_source
+from ci_agent.policy.protected import Surroundings, enters_kernel_folder
+from ci_agent.workspace import Workspace
+
+MakePolicy = Callable[..., Policy]
+Put = Callable[..., Path]
+
+EVERYTHING = """
+    - {id: files, allow: [read, write, edit, grep, find, ls], path: ["**", "/**"]}
+    - {id: shell, allow: bash, command: "**", paths: ["**", "/**"]}
+    - {id: spelled, allow: bash, command: ["sed -i **", "find **", "tar xf **"], paths: ["**", "/**"]}
+"""
+
+SPELLED = """
+    - {id: hooks, allow: [write, read], path: [".git/hooks/**", "sub/.git/config", ".github/workflows/ci.yml"]}
+    - {id: shell, allow: bash, command: ["echo **", "rm **"], paths: [".git/hooks/**"]}
+"""
+
+
+def write(policy: Policy, path: str) -> Decision:
+    return policy.decide("write", {"path": path, "content": ""})
+
+
+def bash(policy: Policy, command: str) -> Decision:
+    return policy.decide("bash", {"command": command})
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ".git/config",
+        ".git",
+        "sub/.git/hooks/x",
+        "a/b/.git",
+        ".GIT/config",
+        "src/../.git/x",
+        ".github/workflows/ci.yml",
+        ".github/workflows",
+        ".GitHub/Workflows/x.yml",
+        "sub/.github/workflows/x",
+        "in/config",
+    ],
+)
+def test_no_wildcard_writes_what_runs_later(policy: MakePolicy, workspace: Workspace, path: str) -> None:
+    (workspace.root / ".git").mkdir()
+    (workspace.root / "in").symlink_to(".git")
+    decision = write(policy(EVERYTHING), path)
+    assert (decision.effect, decision.code) == ("deny", "hazard")
+
+
+def test_reading_what_runs_later_needs_no_spelling(policy: MakePolicy) -> None:
+    assert policy(EVERYTHING).decide("read", {"path": ".git/config"}).effect == "allow"
+
+
+@pytest.mark.parametrize(
+    "path", [".gitignore", ".github/dependabot.yml", ".gitmodules", "git/x", "a.git/x", "workflows/x"]
+)
+def test_names_that_only_look_like_it_are_ordinary(policy: MakePolicy, path: str) -> None:
+    assert write(policy(EVERYTHING), path).effect == "allow"
+
+
+def test_a_rule_that_spells_it_may_write_it(policy: MakePolicy) -> None:
+    decided = policy(SPELLED)
+    answers = {
+        path: write(decided, path).effect
+        for path in (
+            ".git/hooks/pre-commit",
+            "sub/.git/config",
+            ".github/workflows/ci.yml",
+            ".git/config",
+            ".github/workflows/x",
+        )
+    }
+    assert list(answers.values()) == ["allow", "allow", "allow", "deny", "deny"]
+    assert bash(decided, "echo x > .git/hooks/pre-commit").effect == "allow"
+    assert bash(decided, "rm .git/hooks/pre-commit").effect == "allow"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo x > .git/config",
+        "cp a .git/config",
+        "cp a .git",
+        "mv a .git/hooks/pre-commit",
+        "rm -rf .git",
+        "rm -rf .",
+        "rm -r sub",
+        "tee .git/config",
+        "mv .git x",
+        "mv sub other",
+        "ln -f a .git/config",
+        "ln -s /tmp .git",
+        "touch sub/.git/x",
+        "mkdir -p .git/hooks",
+        "cp -r evil .",
+        "cp -r evil/. new",
+        "cp -r evil/.git .",
+        "mv evil sub2",
+        "rm -rf .github",
+        "mv .github x",
+        "sed -i s/a/b/ .git/config",
+        "find . -delete",
+        "install a .git/hooks/x",
+        "rmdir .git",
+        "rm -r $PWD/sub",
+        "cd sub && rm -rf .git",
+    ],
+)
+def test_the_shell_does_not_reach_it_by_wildcards_either(policy: MakePolicy, put: Put, command: str) -> None:
+    for name in (".git/config", "sub/.git/config", "evil/.git/config", ".github/workflows/ci.yml", "a"):
+        put(name)
+    decision = bash(policy(EVERYTHING), command)
+    assert (decision.effect, decision.code) == ("deny", "hazard"), decision
+
+
+@pytest.mark.parametrize(
+    "command", ["rm -rf build", "mv build other", "cp -r build new", "cp a .", "mkdir -p x/y", "rm link", "mv a build"]
+)
+def test_ordinary_work_in_the_shell_goes_on(policy: MakePolicy, put: Put, workspace: Workspace, command: str) -> None:
+    for name in (".git/config", "build/x/y", "a"):
+        put(name)
+    (workspace.root / "link").symlink_to("/etc")
+    assert bash(policy(EVERYTHING), command).effect == "allow"
+
+
+def test_a_second_link_to_a_protected_file_is_protected(policy: MakePolicy, put: Put, workspace: Workspace) -> None:
+    hook = put(".git/hooks/pre-commit")
+    put("harmless")
+    os.link(hook, workspace.root / "notes.txt")
+    os.link(workspace.root / "harmless", workspace.root / "harmless2")
+    decided = policy(EVERYTHING)
+    assert [write(decided, name).code for name in ("notes.txt", "harmless2")] == ["hazard", "rule"]
+    assert bash(decided, "echo x > notes.txt").effect == "deny"
+
+
+def test_the_policy_and_the_record_are_written_by_no_rule(workspace: Workspace, tmp_path: Path) -> None:
+    root = workspace.root
+    policy_file, transcript = root / "ci/policy.yml", root / "out/transcript.json"
+    policy_file.parent.mkdir()
+    policy_file.write_text(
+        "policy: 1\nrules:\n- {id: all, allow: [write, edit, read], path: ['**', ci/policy.yml, out/transcript.json]}\n"
+        "- {id: sh, allow: bash, command: ['**'], paths: ['**', ci/policy.yml]}\n"
+    )
+    os.link(policy_file, root / "copy.yml")
+    around = Surroundings(records=(transcript,))
+    decided = compile_policy(load_policy_source(policy_file), workspace, around=around)
+    for path in ("ci/policy.yml", "CI/Policy.yml", "out/transcript.json", "copy.yml"):
+        assert write(decided, path).code == "hazard", path
+        assert not decided.permits_path("write", "write", root / path)
+    for command in ("rm -rf ci", "mv out x", "echo x > ci/policy.yml", "rm ci/policy.yml", "mv ci other", "rm -rf ci/"):
+        assert bash(decided, command).effect == "deny", command
+    assert decided.decide("read", {"path": "ci/policy.yml"}).effect == "allow"
+    assert write(decided, "ci/other.yml").effect == "allow"
+
+
+@pytest.mark.parametrize("tool", ["read", "write", "edit", "grep", "find", "ls"])
+@pytest.mark.parametrize(
+    "path", ["/proc/self/status", "/sys/kernel", "/dev/null", "/proc", "/proc/self/cwd/a", "link/status"]
+)
+def test_file_tools_never_enter_the_kernels_folders(
+    policy: MakePolicy, workspace: Workspace, tool: str, path: str
+) -> None:
+    (workspace.root / "link").symlink_to("/proc/self")
+    decided = policy(
+        "- {id: f, allow: [read, write, edit, grep, find, ls], path: ['**', '/**', '/proc/**', '/dev/**']}\n"
+    )
+    assert decided.decide(tool, {"path": path}).effect == "deny"
+
+
+def test_shell_readers_enter_them_when_it_is_spelled_but_for_secrets(policy: MakePolicy) -> None:
+    wild = policy('- {id: c, allow: bash, command: "cat **", paths: ["**", "/**"]}\n')
+    spelled = policy('- {id: c, allow: bash, command: "cat **", paths: ["/proc/**", "/dev/**"]}\n')
+    assert bash(wild, "cat /proc/cpuinfo").code == "hazard"
+    assert bash(spelled, "cat /proc/cpuinfo").effect == "allow"
+    for name in (
+        "self/environ",
+        "1/environ",
+        "self/mem",
+        "kcore",
+        "self/root/etc/passwd",
+        "self/fd/3",
+        "self/task/1/environ",
+    ):
+        assert bash(spelled, f"cat /proc/{name}").effect == "deny", name
+    assert bash(spelled, "cat /dev/mem").effect == "deny"
+
+
+def test_the_runners_files_are_out_of_reach(policy: MakePolicy, tmp_path: Path) -> None:
+    commands = tmp_path / "temp" / "_runner_file_commands"
+    commands.mkdir(parents=True)
+    (commands / "set_env_1").touch()
+    around = {"runner_files": (commands,)}
+    wild = policy(EVERYTHING, **around)
+    spelled = policy(
+        f'- {{id: f, allow: [read, write], path: "{commands}/**"}}\n'
+        f'- {{id: c, allow: bash, command: ["cat **", "tee **"], paths: "{commands}/**"}}\n',
+        **around,
+    )
+    file = commands / "set_env_1"
+    for decided in (wild, spelled):
+        assert decided.decide("read", {"path": str(file)}).effect == "deny"
+        assert write(decided, str(file)).effect == "deny"
+        assert bash(decided, f"echo x | tee {file}").effect == "deny"
+        assert bash(decided, f"echo x > {file}").effect == "deny"
+    assert bash(wild, f"cat {file}").effect == "deny"
+    assert bash(wild, f"grep -r x {commands.parent}").effect == "deny"
+    assert bash(spelled, f"cat {file}").effect == "allow"
+
+
+@pytest.mark.parametrize(
+    ("text", "enters"),
+    [
+        ("a/b", False),
+        ("/proc/self", True),
+        ("link/x", True),
+        ("loop/x", True),
+        ("up/../a", False),
+        ("link2/x", True),
+        ("/etc/hosts", False),
+    ],
+)
+def test_a_path_through_the_kernels_folders_is_noticed(tmp_path: Path, text: str, enters: bool) -> None:
+    (tmp_path / "link").symlink_to("/proc/self/cwd")
+    (tmp_path / "link2").symlink_to("link")
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "up").symlink_to("..")
+    assert enters_kernel_folder(tmp_path, text) is enters
