@@ -74,7 +74,7 @@ def load_profile(section: str) -> Profile:
     parent = _parent(section)
     try:
         inherited = load_profile(parent) if parent and _section(parent).get("everywhere") else None
-        profile = _profile(section, _section(section), inherited)
+        profile = profile_from(section, _section(section), inherited)
     except (KeyError, TypeError, ValueError) as error:
         raise ProfileError(f"profile {section!r}: {error}") from error
     commands = _index().names.get(section, {})
@@ -136,7 +136,7 @@ def read_section(text: str) -> dict[str, Any]:
     return found
 
 
-def _profile(name: str, data: Mapping[str, Any], inherited: Profile | None) -> Profile:
+def profile_from(name: str, data: Mapping[str, Any], inherited: Profile | None) -> Profile:
     unknown = data.keys() - _KEYS
     if unknown:
         raise ProfileError(f"unknown key {sorted(unknown)}")

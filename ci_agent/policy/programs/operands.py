@@ -32,7 +32,7 @@ def apply_operands(parsed: Parsed, draft: Draft) -> None:
     meanings = {found.option.meaning for found in parsed.options}
     recursive = parsed.profile.recurses or "recursive" in meanings
     dry = parsed.has(*parsed.profile.dry)
-    assigned = list(_assign(parsed, recursive, bool("target" in meanings)))
+    assigned = list(_assign(parsed, recursive, "target" in meanings))
     sources = [operand.word for role, operand in assigned if role in ("read", "move")]
     for found in parsed.options:
         if found.option.meaning == "target" and found.value is not None:
@@ -45,28 +45,29 @@ def apply_operands(parsed: Parsed, draft: Draft) -> None:
         for effect in _FILE_EFFECTS.get(changed, ()):
             if dry and effect in ("write", "delete"):
                 continue
-            # What is rewritten is what was read: a tool for sources does not touch all that lies beneath a folder.
-            beneath = recursive and not (changed == "rewrite" and effect == "write")
+            # A tool that rewrites sources does not touch all that lies beneath a folder; moving one takes it as it is.
+            beneath = recursive and (changed not in ("rewrite", "move") or effect == "read")
             draft.use(effect, operand.word, beneath, sources if changed == "write" else ())
         _apply_role(changed, operand, parsed, draft)
 
 
 def _assign(parsed: Parsed, recursive: bool, has_target: bool) -> Iterator[tuple[Role, Operand]]:
-    profile, operands = parsed.profile, list(parsed.operands)
+    profile, operands = parsed.profile, parsed.operands
     leading, trailing = profile.operands.leading, profile.operands.trailing
     if leading and parsed.has(*profile.instead):
         leading = leading[1:]
     if has_target:
         trailing = ()
+    middle = profile.operands.repeated or "anything"
     alone = profile.alone or (profile.alone_recursive if recursive else None)
     if alone is not None and len(operands) <= len(leading):
-        operands.append(Operand(literal_word(alone), -1))
+        yield middle, Operand(literal_word(alone), -1)
     ends = max(len(operands) - len(trailing), len(leading) + 1)
     for position, operand in enumerate(operands):
         if position < len(leading):
             yield leading[position], operand
         elif position < ends:
-            yield profile.operands.repeated or "anything", operand
+            yield middle, operand
         else:
             yield trailing[position - ends], operand
 

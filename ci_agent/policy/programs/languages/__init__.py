@@ -55,6 +55,7 @@ LANGUAGES: Mapping[str, Reader] = {
     "names": builtins.read_names,
     "sed": sed.read,
     "shell": shells.read_shell,
+    "split": transfers.read_split,
     "sqlite": builds.read_sqlite,
     "ssh": web.read_ssh,
     "tar": archives.read_tar,

@@ -141,9 +141,9 @@ def _command(cursor: _Cursor) -> Iterator[tuple[str, str]]:
         _skip_to(cursor, delimiter, regex=False)
     elif command in ("a", "i", "c"):
         _skip_text(cursor)
-    elif command in ("#", ":"):
+    elif command == "#":
         cursor.line()
-    elif command in ("b", "t", "T", "v"):
+    elif command in (":", "b", "t", "T", "v"):
         _skip_label(cursor)
     elif command in ("q", "Q", "l", "L"):
         cursor.skip(" \t0123456789")
@@ -211,5 +211,7 @@ def _skip_text(cursor: _Cursor) -> None:
 
 
 def _skip_label(cursor: _Cursor) -> None:
-    while cursor.peek() not in ("", "\n", ";", "}"):
+    """Where sed takes more for the label than this, it has fewer commands."""
+    cursor.skip(" \t")
+    while cursor.peek() not in ("", "\n", ";", "}", " ", "\t"):
         cursor.next()

@@ -2,6 +2,7 @@
 
 from ci_agent.policy.programs.draft import Draft
 from ci_agent.policy.programs.options import Parsed, tail
+from ci_agent.policy.words import Word, literal_word
 
 _MODE_LETTERS = tuple(f"-{letter}" for letter in "rwxXstugoa")
 
@@ -28,7 +29,24 @@ def read_mode(parsed: Parsed, draft: Draft) -> None:
 
 
 def read_install(parsed: Parsed, draft: Draft) -> None:
-    """With `-d` every operand is a folder to make."""
+    """Copies like `cp`; with `-d` every operand is a folder to make."""
+    words = [operand.word for operand in parsed.operands]
     if parsed.has("-d", "--directory"):
-        for operand in parsed.operands:
-            draft.use("write", operand.word)
+        sources, targets = list[Word](), words
+    elif parsed.has("-t", "--target-directory"):
+        sources, targets = words, list[Word]()
+    else:
+        sources, targets = words[:-1], words[-1:]
+    for word in sources:
+        draft.use("read", word)
+    for word in targets:
+        draft.use("write", word, into=sources)
+
+
+def read_split(parsed: Parsed, draft: Draft) -> None:
+    """`split FILE PREFIX`; a run that is given no prefix names its pieces itself."""
+    if parsed.profile.name == "csplit":
+        if not parsed.has("-f", "--prefix"):
+            draft.use("write", literal_word("xx00"))
+    elif len(parsed.operands) < 2 and not parsed.has("--filter"):
+        draft.use("write", literal_word("xaa"))
