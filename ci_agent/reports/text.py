@@ -122,7 +122,7 @@ def _outcome(document: JsonObject, paint: Paint) -> Iterator[str]:
     yield f"{paint('Usage', _BOLD)}    {_usage(document['usage'])}"
     yield f"{paint('Outcome', _BOLD)}  {_conclusion(result)}"
     if result["error"] is not None:
-        yield f"  {printable(result['error'])}"
+        yield f"  Error: {printable(result['error'])}"
     if not integrity["complete"]:
         yield "  The run was killed; this was recovered from its journal, and calls after the last may be missing."
     yield from (f"  The journal was damaged: {printable(problem)}" for problem in integrity["problems"])
