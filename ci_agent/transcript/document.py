@@ -60,8 +60,7 @@ def document_digest(document: JsonObject) -> str:
 def amend_result(document: JsonObject, exit_code: int, error: str) -> JsonObject:
     """The document of a run whose result turned out worse after its record had been closed, sealed anew."""
     amended: JsonObject = {**document, "result": {**document["result"], "exit_code": exit_code, "error": error}}
-    content = {key: value for key, value in amended.items() if key != INTEGRITY}
-    amended[INTEGRITY] = {**document[INTEGRITY], "document_sha256": document_digest(content)}
+    amended[INTEGRITY] = {**document[INTEGRITY], "document_sha256": document_digest(amended)}
     return amended
 
 

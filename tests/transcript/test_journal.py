@@ -149,6 +149,16 @@ def test_a_record_is_one_write(path: Path) -> None:
     reader.close()
 
 
+def test_a_listener_gets_each_line_once_it_stands_in_the_file(path: Path) -> None:
+    journal = open_journal_file(path, 0o600)
+    heard: list[tuple[str, bool]] = []
+    journal.on_record = lambda line: heard.append((line, path.read_text().endswith(line)))
+    journal.append("run_start", {"text": "é"})
+    journal.append("run_end", {})
+    journal.close()
+    assert heard == [(line, True) for line in path.read_text().splitlines(keepends=True)]
+
+
 def test_many_threads_write_one_chain(path: Path) -> None:
     journal = open_journal_file(path, 0o600)
 
