@@ -138,6 +138,8 @@ def _apply(parsed: Parsed, draft: Draft, last: bool) -> None:
     apply_operands(parsed, draft)
     if profile.language is not None:
         LANGUAGES[profile.language](parsed, draft)
+    if profile.starts_shell and not draft.commands and not draft.scripts:
+        draft.doubt(f"the commands that the shell of {profile.name} reads from standard input are not known")
 
 
 def _apply_unknown_subcommand(parsed: Parsed, draft: Draft) -> None:

@@ -37,7 +37,18 @@ _KEYS = frozenset(
     {
         *_ARITIES,
         *("also", "syntax", "operands", "flags", "why", "uses", "everywhere", "instead", "alone", "alone_recursive"),
-        *("recurses", "numeric", "plus", "bundled", "unlisted", "launches", "delegates", "dry", "language"),
+        *(
+            "recurses",
+            "numeric",
+            "plus",
+            "bundled",
+            "unlisted",
+            "launches",
+            "starts_shell",
+            "delegates",
+            "dry",
+            "language",
+        ),
     }
 )
 
@@ -145,6 +156,7 @@ def profile_from(name: str, data: Mapping[str, Any], inherited: Profile | None) 
         options = _merged(_options(_section(f"shared {group}")), options)
     if inherited is not None:
         options = {**inherited.options, **options}
+    operands = _operands(data.get("operands", "data..."))
     starred = sorted((o for o in options.values() if o.name.endswith("*")), key=lambda o: -len(o.name))
     return Profile(
         name=name,
@@ -152,7 +164,7 @@ def profile_from(name: str, data: Mapping[str, Any], inherited: Profile | None) 
         options=options,
         long_names=tuple(sorted(name for name in options if name.startswith("--"))),
         prefixes=tuple(starred),
-        operands=_operands(data.get("operands", "data...")),
+        operands=operands,
         instead=frozenset(data.get("instead", "").split()),
         alone=data.get("alone"),
         alone_recursive=data.get("alone_recursive"),
@@ -161,11 +173,15 @@ def profile_from(name: str, data: Mapping[str, Any], inherited: Profile | None) 
         plus=data.get("plus", False),
         bundled=data.get("bundled", False),
         unlisted=_one_of(data.get("unlisted", inherited.unlisted if inherited else "hazard"), ("hazard", "anything")),
+        starts_shell=data.get("starts_shell", False),
         dry=frozenset(data.get("dry", "").split()),
         delegates=frozenset(data.get("delegates", "").split()),
         launches=_one_of(data.get("launches"), (None, *get_args(Launch))),
         language=data.get("language"),
-        harmful=bool({"language", "plus", "delegates"} & data.keys()) or any(map(_matters, options.values())),
+        harmful=bool({"language", "plus", "delegates"} & data.keys())
+        or any(map(_matters, options.values()))
+        or not {*operands.leading, *operands.trailing} <= {"data", "pattern", "read", "list"}
+        or operands.repeated == "command",
     )
 
 

@@ -151,6 +151,8 @@ class Profile:
     """Options with which nothing is written or deleted (`black --check`)."""
     delegates: frozenset[str] = frozenset()
     """Options whose value is a program to which all that follows goes (`python -m pytest`)."""
+    starts_shell: bool = False
+    """Without a command it starts a shell, which reads standard input."""
     language: str | None = None
     """The reader in `languages/` for what options and operands alone do not say."""
     commands: Mapping[str, str] = field(default_factory=dict)

@@ -37,7 +37,8 @@ def read_remote(parsed: Parsed, draft: Draft) -> None:
 def read_diff(parsed: Parsed, draft: Draft) -> None:
     """`--no-index` compares any two files, not revisions."""
     if parsed.has("--no-index"):
-        for operand in parsed.operands:
+        searches = "pattern" in parsed.profile.operands.leading and not parsed.has(*parsed.profile.instead)
+        for operand in parsed.operands[1 if searches else 0 :]:
             draft.use("read", operand.word, recursive=True)
 
 
@@ -55,6 +56,26 @@ def read_clean(parsed: Parsed, draft: Draft) -> None:
     for operand in parsed.operands:
         draft.use("delete", operand.word, recursive=True)
     if not parsed.operands:
+        draft.use("write", literal_word("."))
+
+
+def read_restore(parsed: Parsed, draft: Draft) -> None:
+    """With `--staged` alone only the index changes."""
+    if parsed.has("-S", "--staged") and not parsed.has("-W", "--worktree"):
+        return
+    for operand in parsed.operands:
+        draft.use("write", operand.word)
+
+
+def read_apply(parsed: Parsed, draft: Draft) -> None:
+    """What the patch names is changed."""
+    if not parsed.has("--check", "--stat", "--numstat", "--summary", "--cached", "--abort", "--quit"):
+        draft.use("write", literal_word("."))
+
+
+def read_format_patch(parsed: Parsed, draft: Draft) -> None:
+    """Without a folder the patches are written to the present one."""
+    if not parsed.has("--stdout", "-o", "--output-directory"):
         draft.use("write", literal_word("."))
 
 

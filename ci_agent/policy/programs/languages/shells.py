@@ -1,6 +1,6 @@
 """Shells, and the builtins that run text as commands."""
 
-from ci_agent.policy.programs.draft import Draft
+from ci_agent.policy.programs.draft import Draft, use_anything
 from ci_agent.policy.programs.options import Parsed
 from ci_agent.policy.words import Word, literal_word
 
@@ -8,6 +8,8 @@ from ci_agent.policy.words import Word, literal_word
 def read_shell(parsed: Parsed, draft: Draft) -> None:
     """`sh -c SCRIPT ARGUMENT...`, `sh FILE ARGUMENT...`."""
     words = [operand.word for operand in parsed.operands]
+    for word in words[1:]:
+        use_anything(draft, word)
     if parsed.has("-c"):
         if words:
             draft.script(words[0])

@@ -9,6 +9,7 @@ from ci_agent.policy.words import Word
 _ABOUT_FILES = frozenset(f"-{letter}" for letter in "abcdefghkprsuwxGLNOS")
 _BETWEEN_FILES = frozenset({"-nt", "-ot", "-ef"})
 _ARITHMETIC = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
+_SEPARATORS = frozenset({"=", "==", "!=", "<", ">", "]", ")", "(", "!", ""})
 _NUMBER = re.compile(r"[+-]?[0-9]+|\$[#?$!]|\$\{#[A-Za-z_][A-Za-z0-9_]*\}|\$(RANDOM|SECONDS|LINENO|EUID|UID|PPID)")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -29,8 +30,8 @@ def read(parsed: Parsed, draft: Draft) -> None:
         elif double and word.literal in _ARITHMETIC:
             for number in (before, after):
                 _refuse_arithmetic(draft, number)
-    if not double and len(words) > 1 and words[0].kind == "unknown" and not words[0].prefix:
-        _refuse_operator(draft, words)
+        if not double and after is not None and word.kind == "unknown" and not word.prefix:
+            _refuse_operator(draft, word, after)
 
 
 def _is_unary(words: list[Word], position: int) -> bool:
@@ -48,8 +49,8 @@ def _refuse_arithmetic(draft: Draft, number: Word | None) -> None:
         draft.doubt(f"bash evaluates {number.text} as arithmetic, which can run commands: use [ ] instead of [[ ]]")
 
 
-def _refuse_operator(draft: Draft, words: list[Word]) -> None:
+def _refuse_operator(draft: Draft, word: Word, after: Word) -> None:
     """`[ "$a" "$b" ]`: the first may be `-v`, and then the second is evaluated."""
-    operands = [word for word in words if word.literal != "]"]
-    if len(operands) == 2 and (operands[1].literal is None or not _NAME.fullmatch(operands[1].text)):
-        draft.doubt(f"{words[0].text} may be an operator that evaluates {operands[1].text}")
+    text = after.literal
+    if text is None or not (_NAME.fullmatch(text) or text in _SEPARATORS or text.startswith("-")):
+        draft.doubt(f"{word.text} may be an operator that evaluates {after.text}")

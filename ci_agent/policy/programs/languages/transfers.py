@@ -43,6 +43,12 @@ def read_install(parsed: Parsed, draft: Draft) -> None:
         draft.use("write", word, into=sources)
 
 
+def read_patch(parsed: Parsed, draft: Draft) -> None:
+    """Without operands the patch says which files to change."""
+    if not parsed.operands and not parsed.has("--dry-run", "-o", "--output"):
+        draft.use("write", literal_word("."))
+
+
 def read_split(parsed: Parsed, draft: Draft) -> None:
     """`split FILE PREFIX`; a run that is given no prefix names its pieces itself."""
     if parsed.profile.name == "csplit":
