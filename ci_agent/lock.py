@@ -70,4 +70,6 @@ def _is_holder(note: bytes) -> bool:
 
 
 def _reason(error: OSError | ValueError) -> str:
-    return os.strerror(error.errno or 0) if isinstance(error, OSError) else str(error)
+    if isinstance(error, OSError):
+        return os.strerror(error.errno or 0)
+    return "its name holds a NUL character or a lone surrogate"

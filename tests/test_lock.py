@@ -118,7 +118,7 @@ def test_a_folder_a_device_and_a_pipe_are_configuration_errors(tmp_path: Path) -
         (tmp_path, "cannot be opened: Is a directory"),
         (Path("/dev/null"), "is not a regular file; name a file of its own for the lock"),
         (tmp_path / "pipe", "is not a regular file; name a file of its own for the lock"),
-        (tmp_path / "a\0b", "cannot be opened: embedded null byte"),
+        (tmp_path / "a\0b", "cannot be opened: its name holds a NUL character or a lone surrogate"),
     ):
         with pytest.raises(ConfigurationError) as caught, hold_lock(path):
             pytest.fail("held")

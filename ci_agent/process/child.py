@@ -100,19 +100,26 @@ def run_process(  # noqa: PLR0913 - each is a fact of the call, and all but the 
             living.callback(cancel.on_cancel(listener.wake))
             ending = _wait_for_end(listener, program.process, timeout_s, cancel)
         _take_rest(listener)
-    exit_status, signal_number = _status(program.process)
-    result = ProcessResult(
-        exit_status=exit_status,
-        signal=signal_number,
-        timed_out=ending == "timed_out",
-        duration_s=time.monotonic() - started,
-        output=output.taken(),
-        stderr=stderr.taken() if stderr else None,
-        left_background=ending == "exited" and program.call.left_running,
-    )
+    result = _result(program, ending, time.monotonic() - started, output.taken(), stderr.taken() if stderr else None)
     if ending == "cancelled":
         raise ProcessCancelled(cancel.reason or "cancelled", result)
     return result
+
+
+def _result(
+    program: _Program, ending: _Ending, duration_s: float, output: Output, stderr: Output | None
+) -> ProcessResult:
+    # A program that SIGKILL has not ended yet counts as ended by it.
+    status = program.process.returncode if program.process.returncode is not None else -signal.SIGKILL
+    return ProcessResult(
+        exit_status=status if status >= 0 else None,
+        signal=-status if status < 0 else None,
+        timed_out=ending == "timed_out",
+        duration_s=duration_s,
+        output=output,
+        stderr=stderr,
+        left_background=ending == "exited" and program.call.left_running,
+    )
 
 
 def _open_streams(
@@ -194,20 +201,16 @@ def _take_rest(listener: Listener) -> None:
         pass
 
 
-def _status(process: subprocess.Popen[bytes]) -> tuple[int | None, int | None]:
-    """Exit status or signal. A program that SIGKILL has not ended yet counts as ended by it."""
-    status = process.returncode if process.returncode is not None else -signal.SIGKILL
-    return (status, None) if status >= 0 else (None, -status)
-
-
 def _why_not_started(argv: Sequence[str | bytes], error: Exception) -> str:
     program = os.fsdecode(argv[0])
     return f"{program} cannot be started: {_reason(error)}"
 
 
 def _reason(error: Exception) -> str:
+    if isinstance(error, ValueError):
+        return "an argument or its environment holds a NUL character or a lone surrogate"
     if not isinstance(error, OSError):
-        return str(error)  # a NUL in an argument, a lone surrogate, no thread to be had
+        return str(error)  # no thread to be had
     if error.errno == errno.E2BIG:
         return "the command and its environment are longer than the system accepts"
     where = f": {os.fsdecode(error.filename)}" if error.filename else ""

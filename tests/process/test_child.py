@@ -213,7 +213,14 @@ def test_a_grandchild_that_floods_the_pipe_does_not_hold_the_call(run: Run, is_a
     [
         (["no-such-program"], "no-such-program cannot be started: No such file or directory: no-such-program"),
         (["/etc/passwd"], "/etc/passwd cannot be started: Permission denied: /etc/passwd"),
-        (["true", "a\0b"], "true cannot be started: embedded null byte"),
+        (
+            ["true", "a\0b"],
+            "true cannot be started: an argument or its environment holds a NUL character or a lone surrogate",
+        ),
+        (
+            ["true", "a\ud800b"],
+            "true cannot be started: an argument or its environment holds a NUL character or a lone surrogate",
+        ),
         (
             ["true", "x" * 5_000_000],
             "true cannot be started: the command and its environment are longer than the system accepts",
