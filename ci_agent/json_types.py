@@ -34,7 +34,8 @@ def parse_json(text: str) -> Json:
     )
 
 
-_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+_ESCAPE = re.compile(r"\\.", re.DOTALL)
+_STRING = re.compile(r'"[^"]*"?')
 _BRACKET = re.compile(r"[\[\]{}]")
 
 
@@ -42,7 +43,7 @@ def _depth_exceeds(text: str, limit: int) -> bool:
     if text.count("[") + text.count("{") <= limit:
         return False
     depth = 0
-    for bracket in _BRACKET.findall(_STRING.sub("", text)):
+    for bracket in _BRACKET.findall(_STRING.sub("", _ESCAPE.sub("", text))):
         depth += 1 if bracket in "[{" else -1
         if depth > limit:
             return True

@@ -17,20 +17,20 @@ def _beginning(mark: str) -> str:
     return rf"{mark}(?:(?<![A-Za-z0-9_-]{mark})|(?<=[\d;\[]m{mark}))"
 
 
-_BETWEEN_LINES = r"(?:\\[nrt]|[\s\"',|>+:]|(?<=\s)[-0-9]+[\t|:])*+"
+_BETWEEN_LINES = r"(?:\\[nrt]|[\s\"',|>+:]|(?<=\s)[-0-9]+[\t|:]){0,60}"
 """Between two lines of a key: line ends (escaped ones too), line numbers, diff marks, quotes."""
 
 _KEY_LINE = r"(?:[A-Za-z-]{4,20}: [^\n\\]{1,80}|[A-Za-z0-9+/=]{16,}+)"
 
 _PEM = (
     r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----"
-    rf"(?:{_BETWEEN_LINES}{_KEY_LINE})*+"
+    rf"(?:{_BETWEEN_LINES}{_KEY_LINE})*"
     rf"(?:{_BETWEEN_LINES}[A-Za-z0-9+/=]{{0,15}}+{_BETWEEN_LINES}"
     r"-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----)?"
 )
 
 SHAPES: tuple[tuple[str, str], ...] = (
-    ("gh", r"gh[pousr]_[A-Za-z0-9_]{30,1024}+(?:\.[A-Za-z0-9_-]{8,1024}+){0,2}+"),  # GitHub
+    ("gh", r"gh[pousr]_[A-Za-z0-9_]{30,1024}+(?:\.[A-Za-z0-9_-]{8,1024}+){0,2}"),  # GitHub
     ("github_pat_", r"github_pat_[A-Za-z0-9_]{22,255}+"),
     # base64 of `x-access-token:`, as actions/checkout leaves it in .git/config
     ("eC1hY2Nlc3MtdG9rZW46", r"eC1hY2Nlc3MtdG9rZW46[A-Za-z0-9+/=]{8,1024}+"),
@@ -51,5 +51,6 @@ SHAPES: tuple[tuple[str, str], ...] = (
     ("eyJ", _beginning("eyJ") + r"[A-Za-z0-9_-]{8,4096}+\.eyJ[A-Za-z0-9_-]{8,4096}+\.[A-Za-z0-9_-]{8,4096}+"),
     ("PRIVATE KEY", _PEM),
 )
-"""Text that a shape cannot do without, cheap to look for, and its pattern, linear or bounded. Compiled by `re` when
-first needed: most runs never see one."""
+"""Text that a shape cannot do without, cheap to look for, and its pattern. Compiled by `re` when first needed: most
+runs never see one. Every pattern is linear, or quadratic within a small bound; only character classes are possessive,
+because groups that are match wrongly before Python 3.11.5."""

@@ -234,6 +234,8 @@ def test_what_only_resembles_a_token_stays(text: str) -> None:
         "0meyJ" * 10_000,
         "-----BEGIN PRIVATE KEY-----" * 1_800,
         "-----BEGIN PRIVATE KEY-----" + "A: b\n" * 10_000,
+        ("-----BEGIN PRIVATE KEY-----" + " +" * 100) * 200,
+        "-----BEGIN PRIVATE KEY-----" + " " * 50_000,
         "a1B2" * 12_500,
         " x" * 25_000,
         "0123456789abcdef" * 3_000,
