@@ -1,9 +1,8 @@
 """What a call would do, as facts: programs run, files and hosts reached, tools used; or that it cannot be known."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from ci_agent.hooks import DecisionCode
 from ci_agent.json_types import JsonObject
@@ -84,6 +83,8 @@ class ExecFact:
     """Words that a pattern need not name."""
     needs_rule: bool
     """False for a wrapper whose inner command needs one instead."""
+    has_open_glob: bool = False
+    """A word began as a glob that becomes whatever names there are when it runs."""
     origin: Origin | None = None
     span: Span | None = None
 
@@ -110,13 +111,3 @@ class UnknownFact:
 
 Fact: TypeAlias = ExecFact | ToolFact | FileFact | UnknownFact
 """What one rule must grant as a whole. A file fact that stands alone is a redirection of the shell."""
-
-AccessName: TypeAlias = Literal["read", "write"]
-
-
-def parts(fact: Fact) -> Iterator[Fact | NetFact]:
-    """The fact and all that belongs to it."""
-    yield fact
-    if isinstance(fact, ExecFact | ToolFact):
-        yield from fact.files
-        yield from fact.requests

@@ -38,6 +38,9 @@ class Place:
     by_tool: bool = False
     """A file tool opens it, not a program in the shell."""
 
+    def at(self, span: Span) -> "Place":
+        return Place(self.folder, self.budget, self.argument, span, self.by_tool)
+
     def unknown(self, why: str) -> UnknownFact:
         return UnknownFact(why, argument=self.argument, span=self.span)
 

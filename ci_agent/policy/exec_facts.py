@@ -1,0 +1,141 @@
+"""One command becomes a fact: its words as they are now, the files and hosts that its profile knows, its doubts."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ci_agent.policy.disk import names_beneath
+from ci_agent.policy.effects import Effects, FileUse, UrlUse
+from ci_agent.policy.facts import ExecFact, FileFact, NetFact, Origin, Span, UnknownFact
+from ci_agent.policy.file_facts import Place, possible_texts, use_facts
+from ci_agent.policy.reading import Reading, Scene
+from ci_agent.policy.site import Site
+from ci_agent.policy.urls import InvalidUrlError, parse_url
+from ci_agent.policy.words import Word, literal_word
+from ci_agent.workspace import InvalidPathError
+
+_OPEN = ("*", "?", "[", "-")
+"""A glob that begins so may become a name that begins with a dash."""
+
+_CUT_BY_XARGS = re.compile(r"""[\s'"\\]""")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of a program, as far as it is known."""
+
+    command: ExecFact
+    effects: Effects
+    unknown: tuple[UnknownFact, ...]
+
+
+def read_run(
+    reading: Reading, words: tuple[Word, ...], scene: Scene, span: Span, inputs: tuple[FileFact, ...] = ()
+) -> Run | UnknownFact:
+    """The facts of one command; UnknownFact when not even the program, or its folder, is known.
+
+    `inputs`: files that its redirections read.
+    """
+    place = scene.place(reading, span)
+    has_open_glob = any(word.kind == "glob" and word.text.startswith(_OPEN) for word in words)
+    words = _expanded(words, place)
+    if scene.folder is None:
+        return place.unknown(f"in which folder {words[0].text} runs is not known")
+    if words[0].literal is None:
+        return place.unknown(f"which program {words[0].text} means is not known")
+    effects = reading.site.interpret(words, input_names=scene.input_names)
+    found = [*_doubts(words, effects, place, scene.origin), *_files(reading.site, effects, place, scene)]
+    requests = [_request(use, scene) for use in effects.urls]
+    files = tuple(fact for fact in found if isinstance(fact, FileFact))
+    command = ExecFact(
+        words=words,
+        assignments=scene.inherited,
+        folder=scene.folder,
+        files=files + inputs,
+        requests=tuple(fact for fact in requests if isinstance(fact, NetFact)),
+        hazards=effects.hazards,
+        looked_through=frozenset(effects.looked_through),
+        needs_rule=not effects.transparent or bool(files or requests or effects.hazards or effects.scripts),
+        has_open_glob=has_open_glob,
+        origin=scene.origin,
+        span=place.span,
+    )
+    return Run(command, effects, tuple(fact for fact in (*found, *requests) if isinstance(fact, UnknownFact)))
+
+
+def resolve_folder(site: Site, folder: Word, place: Place) -> Path | None:
+    """Where a program works that is told so; None when it is not known."""
+    texts = possible_texts(folder, place)
+    if texts is None or len(texts) != 1 or place.folder is None:
+        return None
+    try:
+        return site.workspace.resolve(texts[0], start=place.folder)
+    except InvalidPathError:
+        return None
+
+
+def _expanded(words: tuple[Word, ...], place: Place) -> tuple[Word, ...]:
+    """The words with each glob replaced by the names that it becomes here and now."""
+    if all(word.kind != "glob" for word in words):
+        return words
+    expanded: list[Word] = []
+    for word in words:
+        texts = possible_texts(word, place) if word.kind == "glob" else None
+        expanded += [word] if texts is None else [literal_word(text, word.span) for text in texts]
+    return tuple(expanded)
+
+
+def _files(site: Site, effects: Effects, place: Place, scene: Scene) -> Iterator[FileFact | UnknownFact]:
+    if effects.folder is not None:
+        yield from use_facts(site, FileUse("list", effects.folder), place)
+        place = replace(place, folder=resolve_folder(site, effects.folder, place))
+    for use in effects.files:
+        yield from use_facts(site, use, place.at(scene.span(use.path.span)))
+
+
+def _request(use: UrlUse, scene: Scene) -> NetFact | UnknownFact:
+    text = use.url.literal
+    if text is None:
+        return scene.unknown(f"which address {use.url.text} means is not known", use.url.span)
+    try:
+        return NetFact(parse_url(text), use.method, argument="command", span=scene.span(use.url.span))
+    except InvalidUrlError as error:
+        return scene.unknown(f"{text} is no plain URL: {error}", use.url.span)
+
+
+def _doubts(words: tuple[Word, ...], effects: Effects, place: Place, origin: Origin | None) -> Iterator[UnknownFact]:
+    if effects.problem is not None:
+        yield place.unknown(effects.problem)
+    for at in effects.may_be_options:
+        if _may_be_option(words[at], place):
+            yield place.unknown(f"{words[at].text} may become an option: put `--` or `./` before it")
+    for word in words:
+        if word.beneath and word.splits and not _ends_at_nul(origin) and _has_odd_name(word, place):
+            yield place.unknown("a file name with blanks or quotes would be cut: use find -print0 and xargs -0")
+
+
+def _may_be_option(word: Word, place: Place) -> bool:
+    """Whether a name that the word becomes begins with a dash, as far as the disk tells."""
+    if word.beneath:
+        return any(name.startswith("-") for name in _names_beneath(word, place))
+    texts = possible_texts(word, place)
+    return texts is None or any(text.startswith("-") for text in texts)
+
+
+def _has_odd_name(word: Word, place: Place) -> bool:
+    return any(_CUT_BY_XARGS.search(name) for name in _names_beneath(word, place))
+
+
+def _ends_at_nul(origin: Origin | None) -> bool:
+    """The outer command, `xargs -0`, takes whole names."""
+    return origin is not None and any(word.literal in ("-0", "--null") for word in origin.command.words)
+
+
+def _names_beneath(word: Word, place: Place) -> Iterator[str]:
+    """Every name, without its folder, that a word made of file names may end in; `-` when that is not known."""
+    for base in word.beneath:
+        for text in possible_texts(base, place) or ["-"]:
+            yield text
+            if place.folder is not None:
+                yield from (names[-1] for names in names_beneath(place.folder / text, place.budget))
