@@ -55,6 +55,7 @@ def cancel_on_signals(
 def _signals_as_bytes(numbers: Collection[signal.Signals]) -> Iterator[tuple[int, int]]:
     """A pipe into which the C handler writes the number of each signal, the moment that it comes."""
     read_end, write_end = os.pipe()
+    os.set_blocking(read_end, False)  # a child may open it through /proc, and take out what we were told of
     os.set_blocking(write_end, False)
     previous_wakeup = signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
     previous = {number: signal.signal(number, _ignore) for number in numbers}
@@ -78,7 +79,8 @@ def _watch(watch: SignalWatch, read_end: int, numbers: Collection[int], parent: 
     while True:
         # The kernel could signal us at the parent's death (PR_SET_PDEATHSIG), but does so when the thread that
         # started us ends, too: a program with a pool of threads, the GitHub runner among them, would end us early.
-        came = os.read(read_end, 1) if poll.poll(None if parent is None else PARENT_CHECK_S * 1000) else b""
+        poll.poll(None if parent is None else PARENT_CHECK_S * 1000)
+        came = _read_byte(read_end)
         if came == bytes([_STOP]):
             return
         if came and came[0] in numbers:
@@ -86,6 +88,13 @@ def _watch(watch: SignalWatch, read_end: int, numbers: Collection[int], parent: 
         elif parent is not None and os.getppid() != parent:
             parent = None
             _take(watch, signal.SIGTERM, "the process that had started the run has ended")
+
+
+def _read_byte(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, 1)
+    except BlockingIOError:
+        return b""
 
 
 def _take(watch: SignalWatch, number: int, reason: str) -> None:

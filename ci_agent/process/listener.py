@@ -5,7 +5,7 @@ import selectors
 import subprocess
 import threading
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from io import FileIO
 from typing import Self, TypeAlias
@@ -67,29 +67,35 @@ class Listener:
         heard = False
         for key, _ in self._selector.select(min(timeout_s, _LONGEST_WAIT_S)):
             if isinstance(key.data, _Stream):
-                self._read(key.fd, key.data)
-                heard = True
+                heard |= self._read(key.fd, key.data)
             elif key.data is None:
-                os.read(key.fd, 1)
+                with suppress(BlockingIOError):
+                    os.read(key.fd, 1)
             else:
                 self.child_has_ended = True
                 self._selector.unregister(key.fd)
         return heard
 
-    def _read(self, descriptor: int, stream: _Stream) -> None:
-        chunk = os.read(descriptor, _READ_BYTES)
+    def _read(self, descriptor: int, stream: _Stream) -> bool:
+        try:
+            chunk = os.read(descriptor, _READ_BYTES)
+        except BlockingIOError:
+            return False
         if not chunk:
             self._selector.unregister(descriptor)
             self.open_streams -= 1
-            return
+            return True
         stream.kept.append(chunk)
         if stream.on_output:
             stream.on_output(chunk)
+        return True
 
 
 def _open_pipe(stack: ExitStack) -> tuple[FileIO, FileIO]:
     """Read end and write end, closed with the stack, or before by who likes."""
     read_end, write_end = os.pipe()
+    # Ready to be read is no promise: on Linux a child can open its pipe anew, and take out what we were told of.
+    os.set_blocking(read_end, False)
     return stack.enter_context(FileIO(read_end)), stack.enter_context(FileIO(write_end, "w"))
 
 

@@ -90,6 +90,28 @@ def test_every_chunk_is_handed_on(run: Run) -> None:
     assert b"".join(chunks) == b"".join(b"%d\n" % n for n in range(1, 100_001))
 
 
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="pipes can be opened anew on Linux only")
+def test_output_that_is_stolen_from_the_pipe_does_not_block_the_call(run: Run, tmp_path: Path) -> None:
+    """Both pipes have something; while the first is being read, somebody takes what is in the second."""
+
+    def steal(chunk: bytes) -> None:
+        if chunk == b"ready\n":
+            (tmp_path / "go").touch()
+            while not (tmp_path / "both").exists():
+                time.sleep(0.01)
+        else:
+            pid = (tmp_path / "pid").read_text().strip()
+            stolen = os.open(f"/proc/{pid}/fd/2", os.O_RDONLY | os.O_NONBLOCK)
+            assert os.read(stolen, 100) == b"err\n"
+            os.close(stolen)
+
+    command = (
+        "echo $$ > pid; echo ready; until [ -e go ]; do :; done; echo out; echo err >&2; touch both; exec sleep 60"
+    )
+    result = run(command, timeout_s=1.0, separate_stderr=True, on_output=steal)
+    assert (result.timed_out, result.output.head, result.stderr) == (True, b"ready\nout\n", Output(b"", b"", 0, 0))
+
+
 @pytest.mark.parametrize("command", ["read -r answer", "read -r answer </dev/tty", "head -c1 | grep -q ."])
 def test_what_asks_for_input_fails_at_once(run: Run, command: str) -> None:
     result = run(command)
@@ -183,6 +205,11 @@ def test_an_error_of_the_listener_ends_the_program_and_is_passed_on(run: Run, is
     with pytest.raises(RuntimeError, match="no room"):
         run("echo $$ > pid; echo ready; exec sleep 60", on_output=fail)
     assert not is_alive("pid")
+
+
+def test_a_program_that_closes_its_output_is_waited_for(run: Run) -> None:
+    result = run("exec >&- 2>&-; sleep 0.1; exit 5")
+    assert (text(result), result.exit_status) == ("", 5)
 
 
 def test_output_after_the_end_of_the_program_is_heard(run: Run) -> None:

@@ -83,6 +83,17 @@ def test_a_process_whose_first_thread_has_ended_is_no_corpse(run: Run, is_alive:
     assert not is_alive("canary")
 
 
+def test_a_process_that_hides_its_environment_does_not_hide_itself(run: Run, is_alive: IsAlive) -> None:
+    script = (
+        "import ctypes, os, time; ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)\n"  # PR_SET_DUMPABLE
+        "print(os.getpid(), file=open('canary', 'w'), flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    result = run(f"(setsid '{sys.executable}' -c \"{script}\" >/dev/null 2>&1 &)\n{WAIT_FOR_CANARY}")
+    assert result.left_background
+    assert not is_alive("canary")
+
+
 def test_a_bomb_that_forks_into_sessions_is_cleared_away(run: Run, tmp_path: Path) -> None:
     """Bounded to 127 processes, for a limit on processes would not bind root."""
     (tmp_path / "bomb").write_text(
