@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -14,6 +15,7 @@ from ci_agent.tools.find import create_find_tool
 from ci_agent.tools.grep import create_grep_tool
 from ci_agent.tools.ls import create_ls_tool
 from ci_agent.tools.read import create_read_tool
+from ci_agent.tools.ripgrep import find_ripgrep
 from ci_agent.tools.time_limit import with_time_limit
 from ci_agent.tools.write import create_write_tool
 from ci_agent.workspace import Workspace
@@ -53,7 +55,9 @@ class ToolSettings:
 
 def create_tools(settings: ToolSettings) -> dict[str, Tool]:
     """Every built-in tool by its name, each with its time limit."""
-    tools = [create(_file_access(name, settings)) for name, create in _FILE_TOOLS.items()]
+    ripgrep = find_ripgrep(settings.environment.get("PATH", ""), settings.workspace)
+    creators = _FILE_TOOLS | {"grep": partial(create_grep_tool, ripgrep=ripgrep)}
+    tools = [create(_file_access(name, settings)) for name, create in creators.items()]
     tools.append(create_fetch_tool(settings.permits_address))
     limited = [with_time_limit(tool, settings.timeout_s or DEFAULT_TIMEOUT_S) for tool in tools]
     bash = create_bash_tool(
