@@ -3,9 +3,9 @@
 Tools start programs through `run_process` and in no other way.
 """
 
+from ci_agent.process.calls import become_subreaper, kill_all_descendants
 from ci_agent.process.capture import HeadAndTail, Output
 from ci_agent.process.child import ProcessCancelled, ProcessResult, run_process
-from ci_agent.process.descendants import become_subreaper, kill_all_descendants
 from ci_agent.process.environment import child_environment
 from ci_agent.process.listener import OnOutput
 

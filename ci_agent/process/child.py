@@ -15,9 +15,10 @@ from typing import Literal, TypeAlias
 
 from ci_agent.cancellation import Cancelled, CancelToken
 from ci_agent.errors import ToolError
+from ci_agent.process.calls import CALL_VARIABLE, Call, begin_call, end_call
 from ci_agent.process.capture import HeadAndTail, Output
-from ci_agent.process.descendants import CALL_VARIABLE, Call, begin_call, end_call, signal_group
 from ci_agent.process.listener import Listener, OnOutput
+from ci_agent.process.process_tree import signal_group
 
 GRACE_S = 2.0
 """Between SIGTERM and SIGKILL."""
