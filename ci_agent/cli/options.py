@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import click
 
+from ci_agent.errors import InvalidFileError
 from ci_agent.strict_yaml import nearest, read_yaml
 from ci_agent.text_files import MAX_TEXT_FILE_BYTES, decode_text, read_text_file
 
@@ -34,7 +35,8 @@ def read_config(ctx: click.Context, _parameter: click.Parameter, path: str | Non
     }
     for key in document.value:
         if key not in names:
-            raise document.error((key,), f"no option is called {key!r}{did_you_mean(key, names)}")
+            problem = f"no option is called {key!r}{did_you_mean(key, names)}"
+            raise InvalidFileError(path, *document.key_place((key,)), problem)
     ctx.default_map = {names[key]: value for key, value in document.value.items()}
     return path
 

@@ -1,0 +1,87 @@
+"""The real command in a process of its own, in a folder of its own, with an environment that holds nothing else."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+
+COMMAND = [sys.executable, "-P", "-m", "ci_agent"]
+
+
+class CIAgent(Protocol):
+    def __call__(
+        self, *args: str | bytes, stdin: bytes | None = None, env: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]: ...
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "ws"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    (tmp_path / "home").mkdir()
+    return {"PATH": os.environ["PATH"], "HOME": str(tmp_path / "home"), "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+
+
+@pytest.fixture
+def ci_agent(workspace: Path, environment: dict[str, str]) -> CIAgent:
+    """Runs the command in the workspace and waits for it."""
+
+    def call(
+        *args: str | bytes, stdin: bytes | None = None, env: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [*COMMAND, *args],
+            cwd=workspace,
+            env={**environment, **(env or {})},
+            input=stdin,
+            stdin=subprocess.DEVNULL if stdin is None else None,
+            capture_output=True,
+            check=False,
+            timeout=60,
+        )
+        return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    return call
+
+
+@pytest.fixture
+def script(workspace: Path) -> Callable[[str], str]:
+    """Writes a script for the model and returns what `--model` takes."""
+
+    def write(text: str) -> str:
+        (workspace / "script.yaml").write_text(text)
+        return "scripted:script.yaml"
+
+    return write
+
+
+@pytest.fixture
+def policy(workspace: Path) -> Callable[[str], str]:
+    """Writes a policy of these rules and returns its path."""
+
+    def write(rules: str) -> str:
+        (workspace / "policy.yml").write_text(f"policy: 1\n{rules}")
+        return "policy.yml"
+
+    return write
+
+
+@pytest.fixture
+def run_json(ci_agent: CIAgent) -> Callable[..., tuple[int, Any]]:
+    """Runs `ci-agent run` and returns its exit code and the document on stdout."""
+
+    def run(*args: str, **more: Any) -> tuple[int, Any]:
+        done = ci_agent("run", *args, **more)
+        return done.returncode, json.loads(done.stdout)
+
+    return run

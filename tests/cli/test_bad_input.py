@@ -1,0 +1,113 @@
+"""Bad input gets one clear line and its exit code, before anything starts."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Write = Callable[[str], str]
+
+
+@pytest.fixture
+def good(script: Write) -> dict[str, str]:
+    return {"--policy": "read-only", "--model": script("turns: [{text: hi}]")}
+
+
+def flags(options: dict[str, str]) -> list[str]:
+    return [part for option in options.items() for part in option]
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "line"),
+    [
+        ({"--policy": "missing.yml"}, 3, "cannot read the policy 'missing.yml': No such file or directory"),
+        ({"--policy": "./folder"}, 3, "cannot read the policy 'folder': it is a folder"),
+        ({"--policy": "./pipe"}, 3, "cannot read the policy 'pipe': it is not a regular file"),
+        ({"--policy": "read-onyl"}, 3, "read-only"),
+        ({"--policy": "latin.yml"}, 3, "latin.yml:1:11: byte 0xfc is not UTF-8: save the file as UTF-8"),
+        ({"--policy": "wrong.yml"}, 3, "wrong.yml:3:5: "),
+        ({"--model": "gpt-9"}, 2, "'gpt-9' names no model. Known providers: scripted:FILE plays"),
+        ({"--model": "scripted:"}, 2, "'scripted:' names no model"),
+        ({"--model": "scripted:gone.yaml"}, 3, "cannot read the script 'gone.yaml': No such file or directory"),
+        ({"--workspace": "nowhere"}, 3, "workspace 'nowhere' does not exist or cannot be entered"),
+        ({"--transcript": "nowhere/t.json"}, 3, "nowhere"),
+        ({"--transcript": "folder"}, 3, "folder"),
+        ({"--answer-file": "nowhere/a.txt"}, 3, "the answer file 'nowhere/a.txt' cannot be written"),
+        ({"--output-schema": "broken.json"}, 3, "output schema 'broken.json' is not JSON"),
+        ({"--output-schema": "list.json"}, 3, "output schema 'list.json' is not a JSON object"),
+        ({"--output-schema": "schema.json"}, 3, "output schema is wrong at $.type"),
+        ({"--tools": "read,grpe"}, 2, "there is no tool 'grpe'; did you mean 'grep'?"),
+        ({"--max-turns": "0"}, 2, "0 is not in the range"),
+        ({"--max-cost-usd": "2"}, 3, "the cost of a run with scripted:script.yaml is not known"),
+        ({"--config": "config.yml"}, 3, "config.yml:2:1: no option is called 'polizy'; did you mean 'policy'?"),
+        ({"--context-file": "gone.md"}, 3, "cannot read the context file 'gone.md'"),
+        ({"--lock": "nowhere/lock"}, 3, "lock file 'nowhere/lock' cannot be opened"),
+    ],
+)
+def test_one_clear_line_and_its_exit_code(
+    ci_agent: Any, good: dict[str, str], workspace: Path, change: dict[str, str], code: int, line: str
+) -> None:
+    (workspace / "folder").mkdir()
+    os.mkfifo(workspace / "pipe")
+    (workspace / "latin.yml").write_bytes(b"policy: 1 \xfc\n")
+    (workspace / "wrong.yml").write_text("policy: 1\nrules:\n  - alow: read\n    id: x\n")
+    (workspace / "broken.json").write_text("{")
+    (workspace / "list.json").write_text("[]")
+    (workspace / "schema.json").write_text('{"type": "objekt"}')
+    (workspace / "config.yml").write_text("max-turns: 3\npolizy: x\n")
+    done = ci_agent("run", *flags({**good, **change}), "Go.")
+    assert (done.returncode, done.stdout) == (code, ""), done.stderr
+    assert line in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_missing_model_is_answered_with_the_providers(ci_agent: Any) -> None:
+    done = ci_agent("run", "--policy", "read-only", "Go.")
+    assert done.returncode == 2
+    assert "Missing option '--model'. Known providers: scripted:FILE plays the assistant turns" in done.stderr
+
+
+def test_a_missing_policy_is_a_usage_error(ci_agent: Any) -> None:
+    done = ci_agent("run", "--model", "scripted:x", "Go.")
+    assert (done.returncode, "Missing option '--policy'" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("prompt", [[], [""], [" \n"], [b"gr\xfc\xdfe"], ["a", "--prompt-file", "b"]])
+def test_a_prompt_that_is_none_is_a_usage_error(ci_agent: Any, good: dict[str, str], prompt: list[str]) -> None:
+    done = ci_agent("run", *flags(good), *prompt)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "rompt" in done.stderr
+
+
+def test_a_prompt_file_that_is_not_utf8_is_named_with_its_place(
+    ci_agent: Any, good: dict[str, str], workspace: Path
+) -> None:
+    (workspace / "p.txt").write_bytes(b"one\ngr\xfc\xdfe")
+    done = ci_agent("run", *flags(good), "--prompt-file", "p.txt")
+    assert (done.returncode, done.stderr.strip()) == (
+        3,
+        "ci-agent: p.txt:2:3: byte 0xfc is not UTF-8: save the file as UTF-8",
+    )
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads every file")
+def test_a_policy_that_may_not_be_read_is_named(ci_agent: Any, good: dict[str, str], workspace: Path) -> None:
+    (workspace / "secret.yml").write_text("policy: 1\n")
+    (workspace / "secret.yml").chmod(0)
+    done = ci_agent("run", *flags({**good, "--policy": "secret.yml"}), "Go.")
+    assert (done.returncode, done.stderr.strip()) == (
+        3,
+        "ci-agent: cannot read the policy 'secret.yml': Permission denied",
+    )
+
+
+def test_a_script_that_ends_early_is_the_providers_failure_with_its_record(
+    ci_agent: Any, good: dict[str, str], script: Write, workspace: Path
+) -> None:
+    model = script("turns: [{tool_calls: [{name: ls, arguments: {}}]}]")
+    done = ci_agent("run", *flags({**good, "--model": model, "--transcript": "t.json"}), "Go.")
+    assert done.returncode == 4
+    assert "the script script.yaml has 1 turns, and the loop asked for one more" in done.stderr
+    assert (workspace / "t.json").exists()
