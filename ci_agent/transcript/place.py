@@ -113,7 +113,7 @@ def _check_name(given: str, path: Path) -> None:
     except FileNotFoundError:
         status = None
     except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else error
+        why = error.strerror if isinstance(error, OSError) else "its name contains a NUL"
         raise ConfigurationError(f"the transcript {given!r} cannot be written: {why}") from error
     if given.endswith("/") or (status is not None and stat.S_ISDIR(status.st_mode)):
         raise ConfigurationError(f"the transcript {given!r} is a folder: name a file in it")

@@ -12,7 +12,13 @@ from ci_agent.transcript.plain_json import well_formed
 from ci_agent.transcript.secret_sources import MIN_SECRET_CHARS, is_worth_hiding, names_a_secret
 
 MIN_CHARS_FOR_PIECES = 16
-"""Of a value as long as this, eight consecutive characters are hidden too; of a shorter one they are most of it."""
+"""Of a value as long as this, consecutive characters are hidden too; of a shorter one they are most of it."""
+
+_CHARS_OF_A_PIECE = 8
+_CHARS_OF_A_PIECE_OF_WORDS = 16
+
+_WORDS = re.compile(r"[A-Z]*[a-z]*(?:[ ._-][A-Z]*[a-z]*)+")
+"""`integration-testing`: eight characters of it are a part of somebody's ordinary word, sixteen are not."""
 
 _UNRESERVED = string.ascii_letters + string.digits + "-._~"
 _URL_SAFE = (_UNRESERVED, _UNRESERVED + "/", _UNRESERVED + "!*'()")
@@ -35,11 +41,11 @@ def forms_of(secret: str) -> list[SecretForm]:
     `"type": "service_account"`, `https://` and `-----BEGIN` are in everybody's files.
     """
     forms: dict[str, int] = {}
-    for part, in_pieces in _parts(well_formed(secret)[0]):
-        for text, piece_chars in _spellings(part):
+    for part, piece_chars in _parts(well_formed(secret)[0]):
+        for text, shortest in _spellings(part, piece_chars or len(part)):
             squeezed = squeeze(text)
-            shortest = min(piece_chars, len(squeezed)) if in_pieces else len(squeezed)
-            forms[squeezed] = min(shortest, forms.get(squeezed, shortest))
+            whole = len(squeezed)
+            forms[squeezed] = min(shortest if piece_chars else whole, whole, forms.get(squeezed, whole))
     return [SecretForm(text, shortest) for text, shortest in forms.items() if shortest >= MIN_SECRET_CHARS]
 
 
@@ -48,15 +54,22 @@ def squeeze(text: str) -> str:
     return "".join(text.split())
 
 
-def _parts(secret: str) -> Iterator[tuple[str, bool]]:
+def _parts(secret: str) -> Iterator[tuple[str, int | None]]:
+    """What is secret in it, each with how many consecutive characters give it away; None: only the whole does."""
     inner = next((parts for split in (_json_parts, _url_parts, _lines) if (parts := split(secret)) is not None), None)
     if inner is None:
-        yield secret, len(secret) >= MIN_CHARS_FOR_PIECES
+        yield secret, _piece_chars(secret)
         return
-    yield secret, False
+    yield secret, None
     for part in inner:
         if is_worth_hiding(part):
             yield from _parts(part)
+
+
+def _piece_chars(secret: str) -> int | None:
+    if len(secret) < MIN_CHARS_FOR_PIECES:
+        return None
+    return _CHARS_OF_A_PIECE_OF_WORDS if _WORDS.fullmatch(secret) else _CHARS_OF_A_PIECE
 
 
 def _json_parts(secret: str) -> list[str] | None:
@@ -81,7 +94,10 @@ def _texts_of_secret_keys(value: Json) -> Iterator[str]:
 
 def _url_parts(secret: str) -> list[str] | None:
     url = _URL.fullmatch(secret)
-    return re.split(r"[/?#&=:@,;]+", f"{url['user'] or ''}/{url['rest']}") if url else None
+    if url is None:
+        return None
+    password = (url["user"] or "").rpartition(":")[2]
+    return [password, *(part for part in re.split(r"[/?#&=:@,;]+", url["rest"]) if re.search("[0-9]", part))]
 
 
 def _lines(secret: str) -> list[str] | None:
@@ -89,15 +105,15 @@ def _lines(secret: str) -> list[str] | None:
     return lines if len(lines) > 1 else None
 
 
-def _spellings(text: str) -> Iterator[tuple[str, int]]:
-    """Each with the number of its characters that stand for eight of the text's (in base64: that are sure to)."""
+def _spellings(text: str, piece_chars: int) -> Iterator[tuple[str, int]]:
+    """Each with how many of its characters are sure to stand there for so many of the text's."""
     data = text.encode()
     for plain in (text, text[::-1], *_json_spellings(text), *_url_spellings(data)):
-        yield plain, 8
+        yield plain, piece_chars
     for encoded in _base64_spellings(data):
-        yield encoded, 9
-    yield data.hex(), 16
-    yield data.hex().upper(), 16
+        yield encoded, piece_chars * 8 // 6 - 1
+    yield data.hex(), piece_chars * 2
+    yield data.hex().upper(), piece_chars * 2
 
 
 def _json_spellings(text: str) -> Iterator[str]:

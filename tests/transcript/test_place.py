@@ -99,7 +99,7 @@ def test_paths_are_absolute_and_their_folders_free_of_links(tmp_path: Path, monk
         ("pipe", "the transcript '{}' is a link or a device: it is put in place by renaming, which would replace that"),
         ("link", "the transcript '{}' is a link or a device: it is put in place by renaming, which would replace that"),
         ("n" * 300, "the transcript '{}' cannot be written: File name too long"),
-        ("\0", "the transcript '{}' cannot be written: embedded null byte"),
+        ("\0", "the transcript '{}' cannot be written: its name contains a NUL"),
     ],
 )
 def test_what_can_hold_no_transcript_is_refused_before_anything_starts(tmp_path: Path, name: str, problem: str) -> None:

@@ -146,13 +146,22 @@ def test_of_a_url_secret_the_password_and_the_path_are_hidden_and_the_host_is_no
     redact = Redactor(
         [
             "postgres://app:s3cr3tP4ssw0rd99@db.example.org:5432/main",
-            "https://hooks.example.org/services/T024BE7LH/q1w2e3r4",
+            "https://hooks.example.org/services/T024BE7LH/q1w2e3r4?api-version=1",
         ]
     ).text
     assert redact("password s3cr3tP4ssw0rd99!") == "password [redacted]!"
     assert redact("see q1w2e3r4 and T024BE7LH") == "see [redacted] and [redacted]"
-    harmless = "https://hooks.example.org/services/ postgres://app@db.example.org:5432/main"
+    harmless = "https://hooks.example.org/services/ postgres://app@db.example.org:5432/main api-version"
     assert redact(harmless) == harmless
+
+
+def test_of_a_secret_made_of_words_no_single_word_is_hidden() -> None:
+    redact = Redactor(["integration-testing-database"]).text
+    harmless = "the integration tests of the database are for testing"
+    assert redact(harmless) == harmless
+    assert redact("<integration-testing-database>") == "<[redacted]>"
+    assert redact("<-testing-database>") == "<[redacted]>"
+    assert redact(f"<{b64(b'tion-testing-database')}>") == "<[redacted]>"
 
 
 TOKENS = [
