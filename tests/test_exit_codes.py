@@ -1,6 +1,7 @@
 """The table of exit codes, row by row, and which row wins when several apply."""
 
 from itertools import combinations
+from pathlib import Path
 
 import pytest
 
@@ -174,3 +175,14 @@ def test_a_code_leads_back_to_its_row() -> None:
 
 def test_every_row_but_success_tells_what_to_do() -> None:
     assert [name for name, row in EXIT_CODES.items() if not row.advice] == ["completed"]
+
+
+def test_the_documentation_shows_this_table() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "exit-codes.md").read_text()
+    rows = [
+        f"| {'128+n' if row.name == 'signal' else row.code} | {row.name} | {row.meaning} |"
+        for row in EXIT_CODES.values()
+    ]
+    assert [line for line in page.splitlines() if line.startswith("| ") and not line.startswith("| code")] == rows
+    order = ", ".join(name for name, _ in PRECEDENCE if name != "completed")
+    assert f"the first of: {order}." in page
