@@ -334,9 +334,13 @@ run_loop([UserMessage((TextContent("go"),), now())], Context("", (), (tool,)), c
 
 @pytest.mark.parametrize("mode", ["parallel", "sequential"])
 def test_a_signal_wakes_the_loop_and_a_stuck_tool_does_not_keep_the_process_from_ending(mode: str) -> None:
-    with subprocess.Popen([sys.executable, "-c", STUCK_RUN, mode], stdout=subprocess.PIPE, text=True) as process:
+    process = subprocess.Popen([sys.executable, "-c", STUCK_RUN, mode], stdout=subprocess.PIPE, text=True)
+    try:
         assert process.stdout is not None
         assert process.stdout.readline() == "at work\n"
         os.kill(process.pid, signal.SIGTERM)
         rest, _ = process.communicate(timeout=JOIN_S)
+    finally:
+        process.kill()
+        process.communicate()
     assert (rest, process.returncode) == (LEFT_BEHIND + "\n", 0)
