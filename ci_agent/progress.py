@@ -1,18 +1,16 @@
 """The run as it goes on, one line for each thing that happened, for a log that a person reads later."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
+from ci_agent.call_summary import summarise_arguments, summarise_failure
 from ci_agent.events import AgentEvent, MessageEnd, ToolExecutionEnd
 from ci_agent.hooks import Decision, ToolCallOutcome
-from ci_agent.json_types import JsonObject, parse_json
-from ci_agent.messages import AssistantMessage, TextContent, ToolCall
+from ci_agent.json_types import parse_json
+from ci_agent.messages import AssistantMessage, TextContent, ThinkingContent, ToolCall
 from ci_agent.terminal import printable, shortened
 
-_MAX_SUMMARY_CHARS = 80
-_MAX_REASON_CHARS = 120
-
-_TELLING_ARGUMENT = ("command", "path", "url", "pattern")
-"""The argument that says most about a call, the first of these that it has."""
+_MAX_SHOWN_LINES = 6
+"""Of each result, with `verbose`; the record has all of it."""
 
 
 class ProgressLines:
@@ -30,7 +28,7 @@ class ProgressLines:
                 event.turn, printable(event.tool_call.name), call_summary(event.tool_call), _ending(event.outcome)
             )
             if self._verbose:
-                self._text(_shown_text(event.outcome))
+                self._result(_text_of(event.outcome))
         elif isinstance(event, MessageEnd) and isinstance(event.message, AssistantMessage):
             self._answer(event.message)
 
@@ -41,14 +39,21 @@ class ProgressLines:
     def _answer(self, message: AssistantMessage) -> None:
         if message.error_message is not None:
             self.note(f"model  {shortened(message.error_message, 400)}")
-        elif self._verbose and message.text:
-            self._text(message.text)
+        elif self._verbose:
+            for part in message.content:
+                if isinstance(part, TextContent | ThinkingContent):
+                    self._text(part.text.splitlines())
 
     def _line(self, turn: int, *columns: str) -> None:
         self._write_line("  ".join([self._elapsed(), f"turn {turn}", *filter(None, columns)]))
 
-    def _text(self, text: str) -> None:
-        for line in text.splitlines():
+    def _result(self, text: str) -> None:
+        lines = text.splitlines()
+        more = len(lines) - _MAX_SHOWN_LINES
+        self._text(lines if more <= 1 else [*lines[:_MAX_SHOWN_LINES], f"… and {more} more lines"])
+
+    def _text(self, lines: Iterable[str]) -> None:
+        for line in lines:
             self._write_line(f"        | {printable(line)}")
 
     def _elapsed(self) -> str:
@@ -57,25 +62,18 @@ class ProgressLines:
 
 def call_summary(call: ToolCall) -> str:
     """The call in a few words: its most telling argument, or all of them when none of these is there."""
-    arguments = _object(call.arguments_json)
-    telling = next((arguments[name] for name in _TELLING_ARGUMENT if isinstance(arguments.get(name), str)), None)
-    return shortened(printable(call.arguments_json if telling is None else telling), _MAX_SUMMARY_CHARS)
-
-
-def _object(text: str) -> JsonObject:
     try:
-        value = parse_json(text)
+        arguments = parse_json(call.arguments_json)
     except ValueError:
-        return {}
-    return value if isinstance(value, dict) else {}
+        arguments = None
+    return summarise_arguments(arguments, call.arguments_json)
 
 
 def _ending(outcome: ToolCallOutcome) -> str:
     if outcome.status == "denied" and outcome.decision is not None:
         return f"denied {_denied_by(outcome.decision)}"
     if outcome.status == "error":
-        first_line = _shown_text(outcome).strip().partition("\n")[0]
-        return f"error: {shortened(printable(first_line), _MAX_REASON_CHARS)}"
+        return f"error: {summarise_failure(_text_of(outcome), outcome.details)}"
     return outcome.status
 
 
@@ -83,5 +81,5 @@ def _denied_by(decision: Decision) -> str:
     return f"by {decision.rule_id}" if decision.rule_id else f"({decision.code})"
 
 
-def _shown_text(outcome: ToolCallOutcome) -> str:
+def _text_of(outcome: ToolCallOutcome) -> str:
     return "\n".join(part.text for part in outcome.content if isinstance(part, TextContent))

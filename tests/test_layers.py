@@ -14,7 +14,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("cancellation", "errors", "messages"),
     ("exit_codes", "terminal", "text_files", "tool", "workspace"),
     ("hooks", "provider", "strict_yaml"),
-    ("events",),
+    ("call_summary", "events"),
     ("agent", "process"),
     ("policy", "providers", "tools", "transcript"),
     ("reports",),

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from ci_agent.events import AgentEvent, MessageEnd, ToolExecutionEnd
 from ci_agent.hooks import Decision, ToolCallOutcome
-from ci_agent.messages import AssistantMessage, TextContent, ToolCall
+from ci_agent.messages import AssistantMessage, TextContent, ThinkingContent, ToolCall
 from ci_agent.progress import ProgressLines
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -31,14 +31,16 @@ def test_each_call_is_one_line_with_its_time_its_turn_and_its_end() -> None:
         end("bash", '{"command": "git diff --stat"}', ToolCallOutcome("ok", None, text)),
         end("bash", '{"command": "git push"}', ToolCallOutcome("denied", "before_tool_call", text, decision=DENIAL)),
         end("read", '{"path": "x"}', ToolCallOutcome("denied", "before_tool_call", text, decision=DEFAULT)),
-        end("bash", '{"command": "make\\ntest"}', ToolCallOutcome("error", "execute", text)),
+        end("bash", '{"command": "make\\ntest"}', ToolCallOutcome("error", "execute", text, {"exit_status": 2})),
+        end("read", '{"path": "y"}', ToolCallOutcome("error", "execute", (TextContent("y is a folder\nuse ls"),))),
         end("nothing", '{"a": 1}', ToolCallOutcome("cancelled", "cancelled", text)),
     ) == [
         "   1.0s  turn 4  bash  git diff --stat  ok",
         "   2.0s  turn 4  bash  git push  denied by no-push",
         "   3.0s  turn 4  read  x  denied (default)",
-        "   4.0s  turn 4  bash  make\\ntest  error: tests failed",
-        '   5.0s  turn 4  nothing  {"a": 1}  cancelled',
+        "   4.0s  turn 4  bash  make\\ntest  error: exit status 2",
+        "   5.0s  turn 4  read  y  error: y is a folder",
+        '   6.0s  turn 4  nothing  {"a": 1}  cancelled',
     ]
 
 
@@ -53,13 +55,20 @@ def test_a_failing_model_is_a_line_of_its_own() -> None:
 
 
 def test_verbose_shows_results_and_answers_behind_a_prefix() -> None:
-    answer = AssistantMessage((TextContent("Done.\n::notice::x"),), "stop", "p", "m", "a", NOW)
+    answer = AssistantMessage((ThinkingContent("Hm."), TextContent("Done.\n::notice::x")), "stop", "p", "m", "a", NOW)
     assert lines(
-        end("ls", "{}", ToolCallOutcome("ok", None, (TextContent("a\nb"),))), MessageEnd(answer), verbose=True
+        end("ls", "{}", ToolCallOutcome("ok", None, (TextContent("a\nb"),))),
+        end("ls", "{}", ToolCallOutcome("ok", None, (TextContent("\n".join("12345678")),))),
+        MessageEnd(answer),
+        verbose=True,
     ) == [
         "   1.0s  turn 4  ls  {}  ok",
         "        | a",
         "        | b",
+        "   2.0s  turn 4  ls  {}  ok",
+        *(f"        | {number}" for number in "123456"),
+        "        | … and 2 more lines",
+        "        | Hm.",
         "        | Done.",
         "        | ::notice::x",
     ]

@@ -10,7 +10,6 @@ from typing import Literal, TypeAlias
 
 from ci_agent.errors import ConfigurationError
 from ci_agent.json_types import Json
-from ci_agent.reports.text import render_text
 from ci_agent.run_settings import RunResult
 from ci_agent.terminal import prefixed, printable
 from ci_agent.transcript.document import amend_result, stdout_json, write_document
@@ -79,11 +78,6 @@ def write_answer(path: Path, result: RunResult) -> None:
     except OSError as error:
         problem = os.strerror(error.errno or 0)
         raise ConfigurationError(f"the answer file {str(path)!r} cannot be written: {problem}") from error
-
-
-def failure_report(result: RunResult) -> str:
-    """What `--quiet` says after all when a run went wrong."""
-    return render_text(result.transcript)
 
 
 def _answer_lines(result: RunResult) -> list[str]:

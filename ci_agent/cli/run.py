@@ -16,7 +16,6 @@ from ci_agent.cli.output import (
     OutputFormat,
     check_answer_file,
     deliver,
-    failure_report,
     stdout_problem,
     write_answer,
     write_record_line,
@@ -30,8 +29,10 @@ from ci_agent.process import become_subreaper, kill_all_descendants
 from ci_agent.progress import ProgressLines
 from ci_agent.prompts import ContextText
 from ci_agent.providers.table import known_models, parse_model
+from ci_agent.reports.text import outcome_line, render_text
 from ci_agent.run_settings import Observers, RunResult, RunSettings
 from ci_agent.signals import cancel_on_signals
+from ci_agent.terminal import printable
 from ci_agent.text_files import read_text_file
 from ci_agent.tools.table import TOOL_NAMES
 
@@ -108,8 +109,10 @@ def run_command(**flags: Any) -> int:
     if answer_file:
         write_answer(answer_file, result)
     exit_code = deliver(result, output)
-    if flags["quiet"] and exit_code:
-        _log(failure_report(result))
+    if not flags["quiet"]:
+        _log(printable(outcome_line(result.transcript)))
+    elif exit_code:
+        _log(render_text(result.transcript))
     return exit_code
 
 

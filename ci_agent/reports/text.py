@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TypeAlias
 
+from ci_agent.call_summary import summarise_arguments, summarise_failure
 from ci_agent.exit_codes import EXIT_CODES, exit_name
 from ci_agent.json_types import JsonObject
 from ci_agent.terminal import prefixed, printable, shortened
@@ -17,11 +18,7 @@ _STATUS_ORDER = ("denied", "error", "unknown", "cancelled", "ok")
 _COLORS = {"denied": 31, "error": 31, "unknown": 33, "cancelled": 33, "ok": 32}
 _BOLD = 1
 
-_TELLING_ARGUMENTS = ("command", "path", "url", "pattern")
-"""The argument that says most about a call: the first of these that it has."""
-
 _MAX_TOOL_CHARS = 20
-_MAX_SUMMARY_CHARS = 60
 _MAX_REASON_CHARS = 160
 _MAX_COMMAND_CHARS = 300
 
@@ -83,11 +80,7 @@ def _tool_name(call: JsonObject) -> str:
 
 
 def _summary(call: JsonObject) -> str:
-    arguments = call["arguments"]
-    if arguments is None:
-        return _short(call.get("arguments_json", ""), _MAX_SUMMARY_CHARS)
-    telling = next((arguments[name] for name in _TELLING_ARGUMENTS if isinstance(arguments.get(name), str)), None)
-    return _short(json.dumps(arguments, ensure_ascii=False) if telling is None else telling, _MAX_SUMMARY_CHARS)
+    return summarise_arguments(call["arguments"], call.get("arguments_json", ""))
 
 
 def _ending(call: JsonObject) -> str:
@@ -99,7 +92,7 @@ def _ending(call: JsonObject) -> str:
         by = f"by {printable(decision['rule_id'])}" if decision["rule_id"] else f"({decision['code']})"
         return f"{by}: {_short(decision['reason'], _MAX_REASON_CHARS)}"
     told = next((part["text"] for part in call["content"] if part["type"] == "text"), "")
-    return f"{call['stage'] or 'interrupted'}: {_short(told.strip().partition(chr(10))[0], _MAX_REASON_CHARS)}"
+    return f"{call['stage'] or 'interrupted'}: {summarise_failure(told, call['details'])}"
 
 
 def _answer(text: str | None, paint: Paint) -> Iterator[str]:
@@ -115,6 +108,13 @@ def _notes(notes: Sequence[JsonObject], paint: Paint) -> Iterator[str]:
         yield paint("Notes", _BOLD)
     for note in notes:
         yield f"  {note['at']}  {printable(note['about'])}  {_short(note['text'], _MAX_REASON_CHARS)}"
+
+
+def outcome_line(document: JsonObject) -> str:
+    """How a run ended and what became of its calls, in one line: the last one of a log."""
+    calls = document["tool_calls"]
+    counts = f"{len(calls)} calls ({_counts(calls)})" if calls else "no calls"
+    return f"{_conclusion(document['result'])}; {counts}; {_usage(document['usage'])}"
 
 
 def _outcome(document: JsonObject, paint: Paint) -> Iterator[str]:

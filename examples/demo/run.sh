@@ -4,7 +4,7 @@ set -u
 cd "$(dirname "$0")/../.." || exit
 mkdir -p demo-out
 
-ci-agent run \
+ci-agent run --verbose \
   --policy examples/demo/policy.yml \
   --model scripted:examples/demo/script.yaml \
   --transcript demo-out/transcript.json \
