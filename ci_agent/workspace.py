@@ -62,6 +62,8 @@ def check_path_text(text: str) -> None:
     """Raise InvalidPathError for text that no honest path contains."""
     if not text:
         raise InvalidPathError("the path is empty")
+    if text.isascii() and text.isprintable() and len(text) <= MAX_PATH_BYTES:
+        return
     if len(text.encode("utf-8", "surrogatepass")) > MAX_PATH_BYTES:
         raise InvalidPathError(f"the path is longer than {MAX_PATH_BYTES} bytes")
     for position, char in enumerate(text):

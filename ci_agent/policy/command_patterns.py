@@ -20,6 +20,8 @@ class TokenPattern:
 
     text: str
     alternatives: tuple[Wildcard, ...]
+    literals: frozenset[str]
+    """The alternatives without a wildcard."""
 
     @property
     def is_any(self) -> bool:
@@ -28,10 +30,12 @@ class TokenPattern:
 
     def spells(self, word: str) -> bool:
         """Whether an alternative without a wildcard is this very word."""
-        return any(wild.literal == word for wild in self.alternatives)
+        return word in self.literals
 
     def matches(self, word: str) -> bool:
-        return any(wild.matches(word) for wild in self.alternatives)
+        if word in self.literals:
+            return True
+        return len(self.literals) < len(self.alternatives) and any(wild.matches(word) for wild in self.alternatives)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +91,9 @@ def parse_has_token(text: str) -> TokenPattern:
 def _token(text: str) -> TokenPattern:
     if text == REST:
         raise ValueError("`**` is no token of its own here")
-    return TokenPattern(text, parse_wildcards(text))
+    alternatives = tuple(dict.fromkeys(parse_wildcards(text)))
+    literals = frozenset(wild.literal for wild in alternatives if wild.literal is not None)
+    return TokenPattern(text, alternatives, literals)
 
 
 def _tokens(text: str) -> Iterator[str]:

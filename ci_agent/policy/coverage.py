@@ -10,6 +10,8 @@ from ci_agent.policy.facts import ExecFact
 from ci_agent.policy.reach import fold
 from ci_agent.policy.words import Word
 
+_NO_HAZARDS: Final[dict[int, str]] = {}
+
 _LONG_OPTION: Final = re.compile(r"--[A-Za-z0-9][A-Za-z0-9-]*=")
 
 
@@ -29,9 +31,14 @@ class Gap:
     is_hazard: bool = False
 
 
+_ANOTHER_PROGRAM: Final = Gap(0, "it names another program")
+
+
 def cover(pattern: CommandPattern, command: ExecFact) -> Coverage | Gap:
     """Fit an allow rule's pattern to all words of a command."""
-    hazards = dict(command.hazards)
+    if pattern.tokens and not _would_cover(pattern, pattern.tokens[0], command.words[0]):
+        return _ANOTHER_PROGRAM
+    hazards = dict(command.hazards) if command.hazards else _NO_HAZARDS
     tokens: list[int | None] = []
     at = 0
     for position, word in enumerate(command.words):

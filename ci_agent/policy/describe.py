@@ -65,6 +65,8 @@ def doing(fact: ExecFact | ToolFact | FileFact | NetFact) -> str:
 
 def one_line(text: str, max_characters: int = 1_000) -> str:
     """Fit for a line of a log or a message to a model."""
+    if len(text) <= max_characters and text.isascii() and text.isprintable() and "#" not in text:
+        return text
     return shortened(printable(" ".join(text.split())), max_characters)
 
 

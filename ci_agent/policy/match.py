@@ -1,7 +1,8 @@
 """Rules compiled: every matcher parsed, every glob anchored, once, before the first call."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 from ci_agent.hooks import OnDenied
@@ -68,11 +69,16 @@ def compile_rule(rule: Rule, anchors: Anchors, on_denied: OnDenied) -> CompiledR
     )
 
 
-def _reach(texts: Iterable[str], rule: Rule, anchors: Anchors) -> Reach:
-    globs = [parse_path_glob(text) for text in texts]
-    if not globs and rule.effect == "allow":
-        globs = [parse_path_glob("**")]
-    return _anchored(globs, rule, anchors)
+def _reach(texts: Sequence[str], rule: Rule, anchors: Anchors) -> Reach:
+    if not texts and rule.effect == "allow":
+        return _workspace(anchors)
+    return _anchored([parse_path_glob(text) for text in texts], rule, anchors)
+
+
+@lru_cache(maxsize=16)
+def _workspace(anchors: Anchors) -> Reach:
+    """What an allow rule reaches that says nothing about it."""
+    return anchor(parse_path_glob("**"), anchors)
 
 
 def _anchored(globs: Iterable[PathGlob], rule: Rule, anchors: Anchors) -> Reach:

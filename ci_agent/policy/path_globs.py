@@ -73,6 +73,8 @@ def _anchor(text: str) -> tuple[Anchor, str]:
 
 
 def _plain_brackets(text: str, whole: str) -> str:
+    if not any(char in text for char in "\\?["):
+        return text
     plain = []
     chars = iter(text)
     for char in chars:

@@ -17,6 +17,9 @@ GIT: Final[Run] = (".git",)
 WORKFLOWS: Final[Run] = (".github", "workflows")
 
 _KERNEL_FOLDERS: Final = ("proc", "sys", "dev")
+_KERNEL_PARTS: Final = frozenset((name,) for name in _KERNEL_FOLDERS)
+_KERNEL_ROOTS: Final = frozenset(f"/{name}" for name in _KERNEL_FOLDERS)
+_BENEATH_KERNEL_ROOTS: Final = tuple(f"/{name}/" for name in _KERNEL_FOLDERS)
 
 _NEVER_READ: Final = frozenset(
     {"environ", "mem", "kmem", "kcore", "kmsg", "port", "auxv", "maps", "smaps", "pagemap", "syscall", "stack"}
@@ -86,30 +89,37 @@ def guard_read(path: Path, around: Surroundings, *, recursive: bool = False, by_
 
 
 def is_kernel_path(path: Path) -> bool:
-    return path.parts[1:2] != () and path.parts[1] in _KERNEL_FOLDERS
+    return path.parts[1:2] in _KERNEL_PARTS
 
 
 def enters_kernel_folder(folder: Path, text: str) -> bool:
     """Whether the path, as it is written, leads through a folder of the kernel on its way to somewhere else.
 
     What `/proc/self/cwd` means depends on who opens it, so such a path cannot be resolved beforehand.
+    `folder`, where it starts, is free of symlinks.
     """
-    pending = [*Path(os.path.join(folder, text)).parts[::-1]]
-    at, links = Path(pending.pop()), 0
+    at = "" if text.startswith("/") else str(folder).rstrip("/")
+    pending, links = _reversed_names(text), 0
     while pending:
         name = pending.pop()
-        at = at.parent if name == ".." else at / name
-        if is_kernel_path(at):
+        if name == "..":
+            at = at.rpartition("/")[0]
+            continue
+        above, at = at, f"{at}/{name}"
+        if at in _KERNEL_ROOTS or at.startswith(_BENEATH_KERNEL_ROOTS):
             return True
-        if name != ".." and os.path.islink(at):
+        if os.path.islink(at):
             links += 1
+            target = os.readlink(at)
             if links > _MAX_LINKS:
                 return True
-            target = Path(os.readlink(at))
-            at = at.parent
-            pending += target.parts[::-1] if not target.is_absolute() else target.parts[:0:-1]
-            at = Path("/") if target.is_absolute() else at
+            pending += _reversed_names(target)
+            at = "" if target.startswith("/") else above
     return False
+
+
+def _reversed_names(text: str) -> list[str]:
+    return [name for name in reversed(text.split("/")) if name not in ("", ".")]
 
 
 UNKNOWN_NAMES: Final[tuple[Names, ...]] = (GIT, WORKFLOWS)

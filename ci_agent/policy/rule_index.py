@@ -25,7 +25,7 @@ _MAX_TOOLS = 256
 
 _STRICTNESS: Final[tuple[OnDenied, ...]] = ("stop", "fail", "record")
 
-MAX_NEAREST = 50
+MAX_NEAREST = 20
 """Rules among which the nearest to a denied call is looked for."""
 
 

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ci_agent.policy.wildcards import Wildcard, parse_wildcards, wildcard
 
@@ -13,14 +14,8 @@ class ToolPattern:
     text: str
     alternatives: tuple[tuple[Wildcard, ...], ...]
     """Each a name cut at every `__`."""
-
-    @property
-    def literals(self) -> tuple[str, ...] | None:
-        """The names that it matches; None when there is a `*`."""
-        names = [[part.literal for part in parts] for parts in self.alternatives]
-        if any(part is None for parts in names for part in parts):
-            return None
-        return tuple("__".join(part for part in parts if part is not None) for parts in names)
+    literals: tuple[str, ...] | None
+    """The names that it matches; None when there is a `*`."""
 
     def covers(self, name: str) -> bool:
         """Whether an allow rule with this pattern is about the tool.
@@ -39,13 +34,21 @@ class ToolPattern:
         return any(_joined(alternative).matches(name) for alternative in self.alternatives)
 
 
+@lru_cache(maxsize=1024)
 def parse_tool_pattern(text: str) -> ToolPattern:
     """Read a tool name pattern; ValueError says what is wrong with it."""
     if not text:
         raise ValueError("a tool name is empty")
     if not _ALLOWED.fullmatch(text):
         raise ValueError(f"the tool name {text!r} may hold letters, digits, '_', '-', '.', and '*' or '{{a,b}}' alone")
-    return ToolPattern(text, tuple(_cut(alternative) for alternative in parse_wildcards(text)))
+    alternatives = tuple(_cut(alternative) for alternative in parse_wildcards(text))
+    return ToolPattern(text, alternatives, _literals(alternatives))
+
+
+def _literals(alternatives: tuple[tuple[Wildcard, ...], ...]) -> tuple[str, ...] | None:
+    if any(part.literal is None for parts in alternatives for part in parts):
+        return None
+    return tuple("__".join(part.prefix for part in parts) for parts in alternatives)
 
 
 def _cut(alternative: Wildcard) -> tuple[Wildcard, ...]:

@@ -1,5 +1,6 @@
 """Text with `*` and `{a,b}`: the part that all patterns of a policy have in common. Matching takes linear time."""
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,6 +12,7 @@ MAX_ALTERNATIVES: Final = 1_000
 _OPEN, _CLOSE, _COMMA = "\1", "\2", "\3"
 _MARKS = {"*": STAR, "{": _OPEN, "}": _CLOSE, ",": _COMMA}
 _UNMARK = str.maketrans({_OPEN: "{", _CLOSE: "}", _COMMA: ","})
+_SIMPLE = re.compile(r"[^{},\\\x00-\x03]*")
 _ESCAPABLE = frozenset("*{},\\")
 _MAX_DEPTH = 8
 
@@ -71,6 +73,8 @@ def expand(pattern: str) -> tuple[str, ...]:
     A backslash makes the next of `* { } , \\` literal and is itself literal before anything else; braces without a
     comma are literal. ValueError: too many alternatives or levels, or a NUL or its like, which no name can hold.
     """
+    if _SIMPLE.fullmatch(pattern):
+        return (pattern.replace("*", STAR),)
     if any(char in pattern for char in (STAR, _OPEN, _CLOSE, _COMMA)):
         raise ValueError("a pattern cannot contain control characters")
     return tuple(text.translate(_UNMARK) for text in _expand(_mark(pattern), 0))
