@@ -87,10 +87,15 @@ def stream_assistant_response(
     are messages with stop reason `error` or `aborted`.
     """
     emit(MessageStart(None))
-    if cancel.is_cancelled:
-        message = _no_message(config, "aborted", f"Cancelled: {cancel.reason}.")
-    else:
-        message = _receive(_transformed(context, config.hooks), config, emit, cancel)
+    try:
+        cancel.raise_if_cancelled()
+        request = _transformed(context, config.hooks)
+        cancel.raise_if_cancelled()
+        message = _forward(config.stream_fn(config.model, request, config.options, cancel), emit)
+    except Cancelled as cancelled:
+        message = _no_message(config, "aborted", f"Cancelled: {cancelled.reason}.")
+    if message is None:
+        message = _no_message(config, "error", _protocol_error("its stream ended without a final message"))
     emit(MessageEnd(message))
     return message
 
@@ -101,32 +106,24 @@ def _transformed(context: Context, hooks: Hooks) -> Context:
     return replace(context, messages=tuple(hooks.transform_context(context.messages)))
 
 
-def _receive(context: Context, config: LoopConfig, emit: Emit, cancel: CancelToken) -> AssistantMessage:
-    stream = config.stream_fn(config.model, context, config.options, cancel)
-    try:
-        message = _forward(stream, emit)
-    except Cancelled as cancelled:  # a provider that lets it pass instead of ending its stream
-        return _no_message(config, "aborted", f"Cancelled: {cancelled.reason}.")
-    finally:
-        _close(stream)
-    return message or _no_message(config, "error", _protocol_error("its stream ended without a final message"))
-
-
 def _forward(stream: Iterator[StreamEvent], emit: Emit) -> AssistantMessage | None:
     """The message of the stream; None when it ended without one."""
     message: AssistantMessage | None = None
-    for event in stream:
-        if message is not None:
-            return _broken(message, "its stream went on after the final message")
-        match event:
-            case StreamStart():
-                pass
-            case ContentStart() | ContentDelta() | ContentEnd():
-                emit(MessageUpdate(event))
-            case StreamDone() | StreamFailed():
-                message = _final_message(event)
-            case _:
-                assert_never(event)
+    try:
+        for event in stream:
+            if message is not None:
+                return _broken(message, "its stream went on after the final message")
+            match event:
+                case StreamStart():
+                    pass
+                case ContentStart() | ContentDelta() | ContentEnd():
+                    emit(MessageUpdate(event))
+                case StreamDone() | StreamFailed():
+                    message = _final_message(event)
+                case _:
+                    assert_never(event)
+    finally:
+        _close(stream)
     return message
 
 

@@ -474,6 +474,17 @@ def test_when_a_hook_has_cancelled_no_request_is_made_and_what_it_said_is_kept(l
     ]
 
 
+def test_when_transform_context_has_cancelled_no_request_is_made(lab: "Lab") -> None:
+    token = CancelToken()
+
+    def cancel_the_run(messages: Sequence[Message]) -> Sequence[Message]:
+        token.cancel("enough")
+        return messages
+
+    ran = lab.run([], hooks=Hooks(transform_context=cancel_the_run), cancel=token)
+    assert ran.lines[-3:] == ["message_end assistant aborted", "turn_end 1 0 results", "agent_end 2 messages"]
+
+
 def test_a_call_that_came_in_whole_after_cancellation_does_not_start(lab: "Lab") -> None:
     token = CancelToken()
 
@@ -547,11 +558,11 @@ def test_a_provider_that_lets_cancellation_pass_ends_the_run_as_aborted(lab: "La
         yield StreamStart()
         raise Cancelled("SIGTERM")
 
-    assert lab.run(stream).lines[-3:] == [
-        "message_end assistant aborted",
-        "turn_end 1 0 results",
-        "agent_end 2 messages",
-    ]
+    def no_stream(_m: Model, _c: Context, _o: StreamOptions, _cancel: CancelToken, /) -> Iterator[StreamEvent]:
+        raise Cancelled("SIGTERM")
+
+    aborted = ["message_end assistant aborted", "turn_end 1 0 results", "agent_end 2 messages"]
+    assert [lab.run(provider).lines[-3:] for provider in (stream, no_stream)] == [aborted, aborted]
 
 
 # Exceptions that end a run
