@@ -84,7 +84,9 @@ def _is_emoji_part(char: str) -> bool:
 
 
 def _refuse_link_loop(resolved: str) -> None:
-    # realpath leaves a loop in place without a word; nothing on the way to its answer may still be a link.
-    path = Path(resolved)
-    if any(os.path.islink(part) for part in (path, *path.parents)):
-        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    # realpath leaves a loop in place without a word; everything else on the way to its answer is free of links.
+    try:
+        os.stat(resolved)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise

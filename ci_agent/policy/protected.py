@@ -153,8 +153,9 @@ def _same_file(left: Path, right: Path) -> bool:
 
 
 def _below(path: Path, workspace: Path) -> Names:
-    inside = path.is_relative_to(workspace)
-    return fold_names(path.relative_to(workspace).parts if inside else names_of(path))
+    """The folded names of a path, without those of the workspace that it lies in."""
+    names, root = names_of(path), names_of(workspace)
+    return fold_names(names[len(root) :] if names[: len(root)] == root else names)
 
 
 def _runs_in(names: Names) -> Iterator[Run]:
