@@ -1,0 +1,133 @@
+"""`ci-agent policy`: check, explain, schema, list."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+Write = Callable[[str], str]
+
+RULES = """
+rules:
+  - {id: look, allow: [read, ls]}
+  - {id: git, allow: bash, command: ["git status"]}
+  - {id: no-secrets, deny: read, path: "**/.env", because: secrets stay out, instead: read .env.example}
+tests:
+  - allow: {read: README.md}
+  - deny: {read: .env}
+    by: no-secrets
+"""
+
+
+def explain(ci_agent: Any, *args: str) -> tuple[int, Any]:
+    done = ci_agent("policy", "explain", "--policy", "policy.yml", "--format", "json", *args)
+    return done.returncode, json.loads(done.stdout)
+
+
+def test_check_passes_a_policy_whose_tests_hold(ci_agent: Any, policy: Write) -> None:
+    done = ci_agent("policy", "check", policy(RULES))
+    assert (done.returncode, done.stdout, done.stderr) == (
+        0,
+        "policy.yml: 3 rules, 2 tests (0 failed), 0 errors, 0 warnings\n",
+        "",
+    )
+
+
+def test_check_names_a_test_that_fails_and_exits_1(ci_agent: Any, policy: Write) -> None:
+    done = ci_agent("policy", "check", policy(RULES + "  - allow: {bash: git push}\n"))
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[0].startswith("policy.yml:11: test failed: expected allow, got deny")
+
+
+def test_check_exits_3_for_a_policy_that_is_invalid_with_its_place(ci_agent: Any, policy: Write) -> None:
+    done = ci_agent("policy", "check", policy("rules:\n  - {id: a, alow: read}\n"))
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.startswith('ci-agent: policy.yml:3:13: unknown key "alow": did you mean "allow"?')
+
+
+def test_every_shipped_policy_checks_out_and_is_listed(ci_agent: Any) -> None:
+    names = [line.split()[0] for line in ci_agent("policy", "list").stdout.splitlines()]
+    assert names == ["deny-all", "edit-source", "read-only", "review", "test-and-fix"]
+    done = ci_agent("policy", "check", "--format", "json", *names)
+    assert done.returncode == 0
+    assert [(checked["policy"], checked["passed"]) for checked in json.loads(done.stdout)] == [
+        (name, True) for name in names
+    ]
+
+
+def test_explain_says_which_rule_decides_each_effect(ci_agent: Any, policy: Write) -> None:
+    policy(RULES)
+    assert explain(ci_agent, "--tool", "read", "--args", '{"path": "README.md"}')[1]["effect"] == "allow"
+    code, denial = explain(ci_agent, "--tool", "read", "--args", '{"path": "sub/.env"}')
+    assert (code, denial["effect"], denial["code"], denial["rule_id"], denial["source"]) == (
+        0,
+        "deny",
+        "rule",
+        "no-secrets",
+        "policy.yml:6",
+    )
+    assert denial["reason"] == ("Blocked by policy rule no-secrets: secrets stay out. Instead: read .env.example")
+
+
+def test_explain_for_a_person_shows_the_effects_as_a_table(ci_agent: Any, policy: Write, workspace: Path) -> None:
+    done = ci_agent(
+        "policy", "explain", "--policy", policy(RULES), "--tool", "bash", "--args", '{"command": "git status > x"}'
+    )
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[0] == "deny  (default)"
+    assert "exec   git status  granted by git" in done.stdout
+    assert f"write  {workspace / 'x'}  not granted" in done.stdout
+
+
+@pytest.mark.parametrize(("expected", "code"), [("deny", 0), ("allow", 1)])
+def test_explain_can_expect_an_answer(ci_agent: Any, policy: Write, expected: str, code: int) -> None:
+    policy(RULES)
+    assert explain(ci_agent, "--tool", "read", "--args", '{"path": ".env"}', "--expect", expected)[0] == code
+
+
+@pytest.mark.parametrize("arguments", ["{}", '{"file": "x"}', '{"path": 1}', "[]", "{", '{"path": "a", "path": "b"}'])
+def test_arguments_that_break_the_schema_are_explained_as_denied(ci_agent: Any, policy: Write, arguments: str) -> None:
+    policy(RULES)
+    _, decision = explain(ci_agent, "--tool", "read", "--args", arguments)
+    assert (decision["effect"], decision["code"]) == ("deny", "arguments")
+
+
+def test_tools_that_are_not_configured_here_are_taken_as_they_are(ci_agent: Any, policy: Write) -> None:
+    policy("rules: [{id: issue, allow: github__create_issue, args: {repo: {enum: [acme/site]}}}]\n")
+    for repo, effect in (("acme/site", "allow"), ("evil/site", "deny")):
+        arguments = json.dumps({"repo": repo})
+        assert explain(ci_agent, "--tool", "github__create_issue", "--args", arguments)[1]["effect"] == effect
+
+
+def test_a_file_of_calls_is_decided_line_by_line(ci_agent: Any, policy: Write, workspace: Path) -> None:
+    policy(RULES)
+    calls = [{"tool": "read", "args": {"path": "a"}}, {"tool": "bash", "args": {"command": "git push"}}]
+    (workspace / "calls.jsonl").write_text("".join(json.dumps(call) + "\n" for call in calls))
+    done = ci_agent("policy", "explain", "--policy", "policy.yml", "--calls", "calls.jsonl", "--format", "json")
+    assert [json.loads(line)["effect"] for line in done.stdout.splitlines()] == ["allow", "deny"]
+
+
+def test_a_line_that_is_no_call_is_named(ci_agent: Any, policy: Write, workspace: Path) -> None:
+    policy(RULES)
+    (workspace / "calls.jsonl").write_text('{"tool": "read", "args": {}}\n{"tool": 1}\n')
+    done = ci_agent("policy", "explain", "--policy", "policy.yml", "--calls", "calls.jsonl")
+    assert (done.returncode, done.stderr.strip()) == (
+        3,
+        'ci-agent: calls.jsonl:2:1: a call is written {"tool": NAME, "args": {...}}',
+    )
+
+
+@pytest.mark.parametrize("flags", [[], ["--tool", "read"], ["--tool", "read", "--args", "{}", "--calls", "x"]])
+def test_explain_wants_one_call_or_a_file_of_them(ci_agent: Any, policy: Write, flags: list[str]) -> None:
+    done = ci_agent("policy", "explain", "--policy", policy(RULES), *flags)
+    assert (done.returncode, "--tool and --args for one call, or --calls" in done.stderr) == (2, True)
+
+
+def test_the_schema_takes_a_policy_and_refuses_a_wrong_one(ci_agent: Any) -> None:
+    schema = json.loads(ci_agent("policy", "schema").stdout)
+    validator = jsonschema.Draft202012Validator(schema)
+    assert validator.is_valid({"policy": 1, "rules": [{"id": "a", "allow": "read"}]})
+    assert not validator.is_valid({"policy": 1, "rules": [{"id": "a", "alow": "read"}]})

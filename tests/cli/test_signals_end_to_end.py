@@ -1,0 +1,185 @@
+"""A cancelled run: no new call, no child left, the record closed, 128 + the signal's number."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ci_agent.transcript.verify import verify
+
+Write = Callable[[str], str]
+
+POLICY = 'rules: [{id: wait, allow: bash, command: ["bash wait.sh"]}, {id: w, allow: write}]\n'
+
+TURNS = """
+turns:
+  - tool_calls:
+      - {id: hang, name: bash, arguments: {command: bash wait.sh}}
+      - {id: after, name: write, arguments: {path: after.txt, content: x}}
+  - text: never
+"""
+
+WAIT = """\
+setsid sleep 300 &
+echo "$$ $!" > pids.new
+mv pids.new pids
+sleep 300
+"""
+"""Starts a grandchild in a session of its own, says who is who, and hangs."""
+
+
+def wait_for(file: Path, process: subprocess.Popen[bytes]) -> str:
+    """The text of a file that the run is about to write."""
+    pause = threading.Event()
+    for _ in range(1000):
+        if file.exists():
+            return file.read_text()
+        assert process.poll() is None, "the run ended early"
+        pause.wait(0.02)
+    raise AssertionError(f"{file.name} never came")
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return _answers(pid) if not Path("/proc/self").exists() else False
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+def _answers(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except OSError:
+        return False
+    return True
+
+
+def start(workspace: Path, environment: dict[str, str], prefix: list[str], *flags: str) -> subprocess.Popen[bytes]:
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "ci_agent",
+        "run",
+        "--policy",
+        "policy.yml",
+        "--model",
+        "scripted:script.yaml",
+    ]
+    return subprocess.Popen(
+        [*prefix, *command, "--transcript", "t.json", *flags, "Go."],
+        cwd=workspace,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+def test_a_signal_ends_the_run_with_its_record_and_without_its_children(
+    workspace: Path, environment: dict[str, str], script: Write, policy: Write, number: signal.Signals
+) -> None:
+    script(TURNS), policy(POLICY)
+    (workspace / "wait.sh").write_text(WAIT)
+    process = start(workspace, environment, [])
+    pids = [int(pid) for pid in wait_for(workspace / "pids", process).split()]
+    process.send_signal(number)
+    stdout, _ = process.communicate(timeout=30)
+    document = json.loads((workspace / "t.json").read_text())
+    assert process.returncode == 128 + number
+    assert (document["result"]["reason"], document["result"]["exit_code"]) == ("cancelled", 128 + number)
+    assert document["result"]["error"] == f"received {number.name}"
+    assert [(call["id"], call["status"]) for call in document["tool_calls"]] == [
+        ("hang", "cancelled"),
+        ("after", "cancelled"),
+    ]
+    assert json.loads(stdout) == document
+    assert verify(workspace / "t.json") == []
+    assert not (workspace / "after.txt").exists()
+    assert [is_alive(pid) for pid in pids] == [False] * len(pids)
+
+
+def test_sigint_counts_even_when_it_was_inherited_as_ignored(
+    workspace: Path, environment: dict[str, str], script: Write, policy: Write
+) -> None:
+    script(TURNS), policy(POLICY)
+    (workspace / "wait.sh").write_text(WAIT)
+    process = start(workspace, environment, ["bash", "-c", 'trap "" INT; exec "$@"', "bash"])
+    wait_for(workspace / "pids", process)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+    assert process.returncode == 130
+
+
+def test_a_killed_run_leaves_a_journal_that_recovers_and_verifies(
+    workspace: Path, environment: dict[str, str], script: Write, policy: Write, ci_agent: Callable[..., object]
+) -> None:
+    script(TURNS), policy(POLICY)
+    (workspace / "wait.sh").write_text(WAIT)
+    process = start(workspace, environment, [])
+    pids = [int(pid) for pid in wait_for(workspace / "pids", process).split()]
+    process.kill()
+    process.communicate(timeout=30)
+    for pid in pids:  # nobody is left to do it
+        os.killpg(os.getpgid(pid), signal.SIGKILL)
+    done = ci_agent("transcript", "recover", "t.json")
+    assert isinstance(done, subprocess.CompletedProcess)
+    assert (done.returncode, done.stdout.strip()) == (0, "t.json")
+    document = json.loads((workspace / "t.json").read_text())
+    assert document["result"]["exit_code"] is None
+    assert [(call["id"], call["status"]) for call in document["tool_calls"]] == [
+        ("hang", "unknown"),
+        ("after", "cancelled"),
+    ]
+
+
+def test_a_second_run_on_the_same_transcript_or_lock_is_busy(
+    workspace: Path, environment: dict[str, str], script: Write, policy: Write, ci_agent: Callable[..., object]
+) -> None:
+    script(TURNS), policy(POLICY)
+    (workspace / "wait.sh").write_text(WAIT)
+    process = start(workspace, environment, [], "--lock", "lock")
+    wait_for(workspace / "pids", process)
+    common = ["run", "--policy", "policy.yml", "--model", "scripted:script.yaml"]
+    codes = []
+    for flags in (["--transcript", "t.json"], ["--lock", "lock"]):
+        done = ci_agent(*common, *flags, "Go.")
+        assert isinstance(done, subprocess.CompletedProcess)
+        codes.append((done.returncode, done.stdout))
+    process.terminate()
+    process.communicate(timeout=30)
+    assert codes == [(8, ""), (8, "")]
+    assert process.returncode == 143
+
+
+def test_a_closed_stdout_does_not_stop_the_run_and_is_not_a_success(
+    workspace: Path, environment: dict[str, str], script: Write, policy: Write
+) -> None:
+    script("turns: [{text: hi}]"), policy(POLICY)
+    process = start(workspace, environment, ["bash", "-c", '"$@" >&-', "bash"])
+    _, stderr = process.communicate(timeout=30)
+    result = json.loads((workspace / "t.json").read_text())["result"]
+    assert (process.returncode, result["exit_code"], result["reason"]) == (1, 1, "completed")
+    assert result["error"] == "stdout was closed before the result could be written to it"
+    assert b"Traceback" not in stderr
+
+
+def test_a_reader_that_leaves_early_makes_the_run_fail_in_its_record_too(
+    workspace: Path, environment: dict[str, str], script: Write, policy: Write
+) -> None:
+    script("turns: [{text: " + "x" * 300_000 + "}]"), policy(POLICY)
+    process = start(workspace, environment, ["bash", "-c", '"$@" | head -c 1 > first; exit ${PIPESTATUS[0]}', "bash"])
+    _, stderr = process.communicate(timeout=30)
+    result = json.loads((workspace / "t.json").read_text())["result"]
+    assert (process.returncode, result["exit_code"]) == (1, 1)
+    assert result["error"] == "the result could not be written to stdout: Broken pipe"
+    assert verify(workspace / "t.json") == []
+    assert b"Traceback" not in stderr
