@@ -124,7 +124,7 @@ def _outcome(document: JsonObject, paint: Paint) -> Iterator[str]:
     if result["error"] is not None:
         yield f"  Error: {printable(result['error'])}"
     if not integrity["complete"]:
-        yield "  The run was killed; this was recovered from its journal, and calls after the last may be missing."
+        yield "  This was recovered from the run's journal; calls after the last may be missing."
     yield from (f"  The journal was damaged: {printable(problem)}" for problem in integrity["problems"])
     yield from (f"  {step}" for step in _next_steps(document))
 

@@ -96,8 +96,8 @@ def write_document(path: Path, document: JsonObject) -> None:
     """
     temporary = path.with_name(f".ci-agent-{os.urandom(8).hex()}.tmp")
     try:
+        write_new_file(temporary, document_chunks(document))
         try:
-            write_new_file(temporary, document_chunks(document))
             os.replace(temporary, path)
         except BaseException:
             temporary.unlink(missing_ok=True)
@@ -109,12 +109,17 @@ def write_document(path: Path, document: JsonObject) -> None:
 
 
 def write_new_file(path: Path, chunks: Iterable[str]) -> None:
-    """Create a file, durably; FileExistsError when there is one already, OSError when it cannot be written."""
+    """Create a file, durably and whole or not at all; FileExistsError when there is one already, other OSErrors when
+    it cannot be written."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-    with open(descriptor, "w", encoding="utf-8", newline="") as file:
-        file.writelines(chunks)
-        file.flush()
-        os.fsync(file.fileno())
+    try:
+        with open(descriptor, "w", encoding="utf-8", newline="") as file:
+            file.writelines(chunks)
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
 
 
 def sync_folder(folder: Path) -> None:

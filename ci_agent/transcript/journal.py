@@ -32,6 +32,8 @@ LAST_KIND = "run_end"
 """The record that closes a journal. No later one vouches for it, so it ends in `seal`, the hash of its own bytes
 up to there."""
 
+_CLOSED = -1
+
 _SEAL = b',"seal":"'
 
 
@@ -107,28 +109,36 @@ class Journal:
                 raise self._failure(os.strerror(error.errno or 0)) from error
 
     def read(self) -> JournalContents:
-        """What stands in the file now, also when somebody has removed or replaced its name."""
+        """What stands in the file now, also when somebody has removed or replaced its name. Raises RecordError."""
         with self._reopened() as file:
             return read_lines(file)
 
     def is_intact(self) -> bool:
-        """Whether the file holds what this journal wrote and nothing else, and is still found under its name."""
+        """Whether the file holds what this journal wrote and nothing else, and is still found under its name.
+        Raises RecordError when it cannot be read."""
         with self._reopened() as file:
             digest = hashlib.file_digest(file, "sha256")
-        return digest.digest() == self._written.digest() and is_same_file(self._descriptor, self.path)
+            return digest.digest() == self._written.digest() and is_same_file(self._descriptor, self.path)
 
     def empty(self) -> None:
         """Remove what an earlier run left. The lock stays: there is no moment in which another run could take it."""
         os.ftruncate(self._descriptor, 0)
 
     def close(self) -> None:
-        os.close(self._descriptor)
+        """Let the file and its lock go. To be called in any case, also after a failure; twice does no harm."""
+        if self._descriptor != _CLOSED:
+            os.close(self._descriptor)
+            self._descriptor = _CLOSED
 
     @contextmanager
     def _reopened(self) -> Iterator[BufferedReader]:
-        with open(os.dup(self._descriptor), "rb") as file:
-            file.seek(0)
-            yield file
+        try:
+            with open(os.dup(self._descriptor), "rb") as file:
+                file.seek(0)
+                yield file
+        except OSError as error:
+            why = os.strerror(error.errno or 0)
+            raise RecordError(f"the run's journal {str(self.path)!r} cannot be read back: {why}") from error
 
     def _write(self, line: bytes) -> None:
         try:
@@ -154,17 +164,13 @@ def open_journal_file(path: Path, mode: int) -> Journal:
     Raises BusyError when a living run holds it, ConfigurationError when it cannot be opened, or when it is
     something that no run has made: a link, a special file, somebody else's.
     """
-    while True:
-        descriptor = _open(path, mode)
-        try:
-            _refuse_foreign(descriptor, path)
-            _lock(descriptor, path)
-            if is_same_file(descriptor, path):
-                return Journal(descriptor, path)
-        except BaseException:
-            os.close(descriptor)
-            raise
-        os.close(descriptor)  # between opening and locking the run that held it has ended and removed it
+    try:
+        while (journal := _open_and_lock(path, mode)) is None:
+            pass  # between opening and locking the run that held it has ended and removed it
+    except (OSError, ValueError) as error:
+        why = os.strerror(error.errno or 0) if isinstance(error, OSError) else str(error)
+        raise ConfigurationError(f"cannot open the run's journal {str(path)!r} for writing: {why}") from error
+    return journal
 
 
 def read_journal(path: Path) -> JournalContents:
@@ -242,13 +248,20 @@ def _chain_problems(record: JsonObject, line: bytes, seq: int, head: str) -> lis
     return problems
 
 
-def _open(path: Path, mode: int) -> int:
+def _open_and_lock(path: Path, mode: int) -> Journal | None:
+    """None when the file that was locked is no longer the one of that name."""
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    descriptor = os.open(path, flags, mode)
     try:
-        return os.open(path, flags, mode)
-    except (OSError, ValueError) as error:
-        why = os.strerror(error.errno or 0) if isinstance(error, OSError) else str(error)
-        raise ConfigurationError(f"cannot open the run's journal {str(path)!r} for writing: {why}") from error
+        _refuse_foreign(descriptor, path)
+        _lock(descriptor, path)
+        if is_same_file(descriptor, path):
+            return Journal(descriptor, path)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    os.close(descriptor)
+    return None
 
 
 def _refuse_foreign(descriptor: int, path: Path) -> None:
@@ -264,8 +277,3 @@ def _lock(descriptor: int, path: Path) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         raise BusyError(f"another run is writing {str(path)!r}: wait for it, or name another transcript") from error
-    except OSError as error:
-        why = os.strerror(error.errno or 0)
-        raise ConfigurationError(
-            f"the file system of {str(path)!r} has no locks ({why}): use another folder"
-        ) from error

@@ -170,7 +170,8 @@ def _only_valid(contents: JournalContents) -> JournalContents:
 
 
 def _remove(place: Place) -> None:
-    place.journal.unlink(missing_ok=True)
-    if place.folder is not None:
-        with suppress(OSError):  # what somebody else has put there stays
+    # What cannot be removed is a whole journal: the next run makes a document of it, and nothing is lost.
+    with suppress(OSError):
+        place.journal.unlink(missing_ok=True)
+        if place.folder is not None:
             place.folder.rmdir()

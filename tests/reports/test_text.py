@@ -205,7 +205,7 @@ def outcome_of(document: JsonObject) -> list[str]:
             [
                 "Outcome  unknown, no exit code",
                 "  Error: the run did not come to its end",
-                "  The run was killed; this was recovered from its journal, and calls after the last may be missing.",
+                "  This was recovered from the run's journal; calls after the last may be missing.",
             ],
         ),
     ],
