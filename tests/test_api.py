@@ -1,0 +1,79 @@
+"""The Python API: what is exported, and a run without the command line."""
+
+from pathlib import Path
+
+import pytest
+
+import ci_agent
+from ci_agent import ConfigurationError, RunSettings, load_policy, run
+
+
+def test_what_a_program_may_import_is_this() -> None:
+    assert sorted(ci_agent.__all__) == [
+        "CIAgentError",
+        "CancelToken",
+        "ConfigurationError",
+        "ContextText",
+        "Decision",
+        "Limits",
+        "Observers",
+        "Policy",
+        "RunResult",
+        "RunSettings",
+        "__version__",
+        "load_policy",
+        "run",
+    ]
+    assert all(hasattr(ci_agent, name) for name in ci_agent.__all__)
+    assert not hasattr(ci_agent, "something_else")
+
+
+def test_a_policy_decides_without_a_run(tmp_path: Path) -> None:
+    (tmp_path / "policy.yml").write_text("policy: 1\nrules: [{id: git, allow: bash, command: ['git status']}]\n")
+    policy = load_policy(tmp_path / "policy.yml", workspace=tmp_path)
+    decisions = [policy.decide("bash", {"command": command}) for command in ("git status", "git push")]
+    assert [(decision.effect, decision.code) for decision in decisions] == [("allow", "rule"), ("deny", "default")]
+
+
+def test_a_run_returns_its_reason_its_exit_code_and_its_transcript(tmp_path: Path) -> None:
+    (tmp_path / "script.yaml").write_text("turns: [{tool_calls: [{name: ls, arguments: {}}]}, {text: Done.}]")
+    policy = load_policy(text="policy: 1\nrules: [{id: look, allow: ls}]\n", workspace=tmp_path)
+    settings = RunSettings(
+        prompt="Look.", policy=policy, model=f"scripted:{tmp_path / 'script.yaml'}", transcript=tmp_path / "t.json"
+    )
+    result = run(settings)
+    assert (result.reason, result.exit_code, result.answer) == ("completed", 0, "Done.")
+    assert result.transcript["tool_calls"][0]["status"] == "ok"
+    assert result.transcript_path == tmp_path / "t.json"
+
+
+def test_a_run_can_be_cancelled_from_outside(tmp_path: Path) -> None:
+    (tmp_path / "script.yaml").write_text("turns: [{text: late, delay_s: 600}]")
+    policy = load_policy("read-only", workspace=tmp_path)
+    cancel = ci_agent.CancelToken()
+    observers = ci_agent.Observers(observe=lambda _event: cancel.cancel("enough"))
+    settings = RunSettings(prompt="Wait.", policy=policy, model=f"scripted:{tmp_path / 'script.yaml'}")
+    result = run(settings, cancel=cancel, observers=observers)
+    assert (result.reason, result.exit_code, result.transcript["result"]["error"]) == ("cancelled", 130, "enough")
+
+
+def test_a_bug_closes_the_record_before_it_goes_on(tmp_path: Path) -> None:
+    (tmp_path / "script.yaml").write_text("turns: [{text: hi}]")
+    policy = load_policy("read-only", workspace=tmp_path)
+    settings = RunSettings(
+        prompt="Go.", policy=policy, model=f"scripted:{tmp_path / 'script.yaml'}", transcript=tmp_path / "t.json"
+    )
+
+    def broken(_event: object) -> None:
+        raise ZeroDivisionError("planted")
+
+    with pytest.raises(ZeroDivisionError, match="planted"):
+        run(settings, observers=ci_agent.Observers(observe=broken))
+    assert '"internal_error"' in (tmp_path / "t.json").read_text()
+
+
+def test_what_cannot_start_is_a_configuration_error_and_leaves_nothing(tmp_path: Path) -> None:
+    policy = load_policy("read-only", workspace=tmp_path)
+    with pytest.raises(ConfigurationError, match="'nobody' names no model"):
+        run(RunSettings(prompt="Go.", policy=policy, model="nobody", transcript=tmp_path / "t.json"))
+    assert list(tmp_path.iterdir()) == []
