@@ -102,9 +102,13 @@ def use_anything(draft: Draft, word: Word) -> None:
 def _path_in(word: Word) -> Word:
     """The path of a word such as `--config=/etc/x` or `-I/usr/include`."""
     text = word.text
-    if word.kind != "literal" or not text.startswith("-"):
-        return word if not text.startswith("file:") else literal_word("/" + text[5:].lstrip("/"), word.span)
-    return tail(word, text.index("=") + 1) if "=" in text else tail(word, 2)
+    if word.kind != "literal":
+        return word
+    if text.startswith("file:"):
+        return literal_word("/" + text[5:].lstrip("/"), word.span)
+    if "=" in text and not _leaves(text):
+        return tail(word, text.index("=") + 1)
+    return tail(word, 2) if text.startswith("-") else word
 
 
 def use_source(draft: Draft, word: Word) -> None:
@@ -114,7 +118,7 @@ def use_source(draft: Draft, word: Word) -> None:
     elif _URL.match(word.prefix or word.text):
         draft.urls.append(UrlUse(word))
     else:
-        draft.use("read", word)
+        draft.use("read", word, recursive=True)
 
 
 def is_url(word: Word) -> bool:

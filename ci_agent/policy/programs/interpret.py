@@ -172,7 +172,7 @@ def _apply_value(found: Found, value: Word, draft: Draft) -> None:
     match found.option.meaning:
         case "list" | "read" | "write" | "delete" as effect:
             draft.use(effect, value)
-        case "load":
+        case "load" | "names":
             draft.use("read", value)
         case "at":
             use_at(draft, value)

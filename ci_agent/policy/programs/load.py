@@ -84,7 +84,7 @@ def load_profile(section: str) -> Profile:
     """Raise ProfileError when the section is not as it should be."""
     parent = _parent(section)
     try:
-        inherited = load_profile(parent) if parent and _section(parent).get("everywhere") else None
+        inherited = load_profile(parent) if _reaches_everywhere(parent) else None
         profile = profile_from(section, _section(section), inherited)
     except (KeyError, TypeError, ValueError) as error:
         raise ProfileError(f"profile {section!r}: {error}") from error
@@ -98,7 +98,7 @@ def _index() -> _Index:
     names: dict[str, dict[str, str]] = {"": {}}
     for path in sorted(_DATA.glob("*.toml")):
         text = path.read_text(encoding="utf-8")
-        for parts, also, body in _split(text, path.name):
+        for parts, also, body in split_sections(text, path.name):
             section = " ".join(parts)
             if section in sections:
                 raise ProfileError(f"{path.name}: section {section!r} appears twice")
@@ -111,13 +111,19 @@ def _index() -> _Index:
     return _Index(sections, names)
 
 
-def _split(text: str, file: str) -> Iterator[tuple[list[str], list[str], str]]:
+def split_sections(text: str, file: str) -> Iterator[tuple[list[str], list[str], str]]:
+    """Each section of a data file: the parts of its header, its other names, and its text."""
     headers = list(_HEADER.finditer(text))
     if not text.startswith(f"format = {FORMAT}\n"):
         raise ProfileError(f"{file}: must begin with `format = {FORMAT}`")
     for header, following in zip(headers, [*headers[1:], None], strict=True):
         parts = [quoted or plain for quoted, plain in _PART.findall(header[1])]
         yield parts, (header[2] or "").split(), text[header.end() : following.start() if following else len(text)]
+
+
+def _reaches_everywhere(section: str) -> bool:
+    """The options of the section are those of its subcommands too."""
+    return bool(section) and (bool(_section(section).get("everywhere")) or _reaches_everywhere(_parent(section)))
 
 
 def _parent(section: str) -> str:

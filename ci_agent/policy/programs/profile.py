@@ -20,7 +20,8 @@ Meaning: TypeAlias = Literal[
     "delete",
     "target",  # a file or folder that the program writes by nature; it takes the place of the last operand
     "at",  # `@FILE` is read, other text is data
-    "source",  # a URL, or a file to read
+    "source",  # a URL, or a file or a whole folder to read
+    "names",  # a file with names of files to read
     "plugin",  # a name is data, a path loads code
     "run",  # another program
     "code",  # text that is run
@@ -43,6 +44,7 @@ HAZARDS: Mapping[Meaning, str] = {
     "run": "runs another program",
     "code": "runs the code that it is given",
     "load": "loads code or configuration",
+    "names": "takes names of files from a file",
     "plugin": "loads code or configuration",
     "config": "changes what runs or where it goes",
     "reach": "reaches another host",

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from ci_agent.policy.effects import Effects
+from ci_agent.policy.effects import Effects, FileUse, InnerCommand
 from ci_agent.policy.words import Word, literal_word
 
 Describe = Callable[[Effects], list[str]]
@@ -15,7 +15,7 @@ ReadWords = Callable[[str], tuple[Word, ...]]
 @pytest.fixture(scope="session")
 def read_words() -> ReadWords:
     """Words as a shell would split them, with `«x»` for a value that nobody knows (one word; `…` behind it: any
-    number), `‹*.py›` for a glob, `‹a|b›` for a word with several values, and `⏎` for a newline in a word."""
+    number), `⟨*.py⟩` for a glob, `⟨a|b⟩` for a word with several values, and `⏎` for a newline in a word."""
     return _read_words
 
 
@@ -27,11 +27,11 @@ def _word(text: str) -> Word:
     if "«" in text:
         splits = text.endswith("…")
         return Word("unknown", text.removesuffix("…"), (0, 0), prefix=text.partition("«")[0], splits=splits)
-    if text.startswith("‹") and "|" in text:
-        choices = tuple(literal_word(choice) for choice in text.strip("‹›").split("|"))
+    if text.startswith("⟨") and "|" in text:
+        choices = tuple(literal_word(choice) for choice in text.strip("⟨⟩").split("|"))
         return Word("choice", text, (0, 0), choices=choices)
-    if "‹" in text:
-        return Word("glob", text.replace("‹", "").replace("›", ""), (0, 0))
+    if "⟨" in text:
+        return Word("glob", text.replace("⟨", "").replace("⟩", ""), (0, 0))
     return literal_word(text)
 
 
@@ -42,32 +42,32 @@ def describe() -> Describe:
 
 
 def _lines(effects: Effects) -> Iterator[str]:
-    if not effects.known:
-        yield "no profile"
-    if effects.transparent:
-        yield "transparent"
+    yield from [] if effects.known else ["no profile"]
+    yield from ["transparent"] if effects.transparent else []
     if effects.looked_through:
         yield "looks through " + " ".join(map(str, effects.looked_through))
     if effects.folder is not None:
         yield f"works in {effects.folder.text}"
-    for use in effects.files:
-        yield " ".join(
-            [use.effect, use.path.text, *(["beneath"] if use.recursive else []), *[f"<- {w.text}" for w in use.into]]
-        )
-    for url in effects.urls:
-        yield f"{url.method} {url.url.text}"
-    for inner in effects.commands:
-        assigned = "".join(f"{name}={value.text} " for name, value in inner.assignments)
-        where = f" (in {inner.folder.text})" if inner.folder else ""
-        yield "runs " + assigned + " ".join(_shown(word) for word in inner.words) + where
-    for script in effects.scripts:
-        yield f"shell {script.text}"
-    for at, why in effects.hazards:
-        yield f"hazard {at}: {why}"
+    yield from map(_file, effects.files)
+    yield from (f"{url.method} {url.url.text}" for url in effects.urls)
+    yield from map(_command, effects.commands)
+    yield from (f"shell {script.text}" for script in effects.scripts)
+    yield from (f"hazard {at}: {why}" for at, why in effects.hazards)
     if effects.may_be_options:
         yield "may be options: " + " ".join(map(str, effects.may_be_options))
     if effects.problem is not None:
         yield f"unknown: {effects.problem}"
+
+
+def _file(use: FileUse) -> str:
+    beneath = " beneath" if use.recursive else ""
+    return f"{use.effect} {use.path.text}{beneath}" + "".join(f" <- {word.text}" for word in use.into)
+
+
+def _command(inner: InnerCommand) -> str:
+    assigned = [f"{name}={value.text}" for name, value in inner.assignments]
+    where = [f"(in {inner.folder.text})"] if inner.folder else []
+    return " ".join(["runs", *assigned, *map(_shown, inner.words), *where])
 
 
 def _shown(word: Word) -> str:

@@ -19,7 +19,7 @@ def _cases() -> Iterator[object]:
             yield pytest.param(line, [effect.strip() for effect in effects], id=f"{table.stem}: {line}")
 
 
-@pytest.mark.parametrize(("line", "effects"), _cases())
+@pytest.mark.parametrize(("line", "effects"), list(_cases()))
 def test_command_line_has_exactly_these_effects(
     line: str,
     effects: list[str],

@@ -4,19 +4,24 @@ from ci_agent.policy.programs.draft import Draft
 from ci_agent.policy.programs.options import Parsed
 from ci_agent.policy.words import Word, literal_word
 
+_ENDINGS = frozenset(
+    {"gz", "tgz", "z", "Z", "bz2", "tbz", "tbz2", "xz", "txz", "lzma", "zst", "tzst", "lz4", "br", "lz"}
+)
+
 
 def read_tar(parsed: Parsed, draft: Draft) -> None:
     """Members are relative to the last `-C`; the archive itself is not."""
     extracts = parsed.has("-x", "--extract", "--get")
     lists = parsed.has("-t", "--list", "-d", "--diff", "--compare")
+    shows = parsed.has("-O", "--to-stdout")
     folders = [value for _, value in parsed.values("-C", "--directory", "--one-top-level")]
     for _, archive in parsed.values("-f", "--file"):
         if (archive.literal or ":").partition(":")[2]:
             draft.hazard(_index_of(parsed, archive), "reaches another host")
         draft.use("read" if extracts or lists else "write", archive)
-    if extracts and not parsed.has("-O", "--to-stdout"):
+    if extracts:
         for folder in folders or [literal_word(".")]:
-            draft.use("write", folder, recursive=True)
+            draft.use("list" if shows else "write", folder, recursive=True)
     elif not lists:
         for folder in folders:
             draft.use("list", folder)
@@ -64,6 +69,18 @@ def read_compressor(parsed: Parsed, draft: Draft) -> None:
         draft.use("read", operand.word, recursive)
         if not shows:
             draft.use("write", operand.word, recursive)
+            draft.use("write", _result(operand.word))
+
+
+def _result(word: Word) -> Word:
+    """The name that a file gets: an ending more, or one less."""
+    text = word.literal
+    if text is None:
+        return word
+    stem, dot, ending = text.rpartition(".")
+    if dot and ending in _ENDINGS:
+        return literal_word(f"{stem}.tar" if ending.startswith("t") else stem, word.span)
+    return literal_word(f"{text}.gz", word.span)
 
 
 def read_ar(parsed: Parsed, draft: Draft) -> None:

@@ -4,7 +4,7 @@ import re
 
 from ci_agent.policy.programs.draft import Draft, use_anything
 from ci_agent.policy.programs.options import Parsed
-from ci_agent.policy.words import Word
+from ci_agent.policy.words import Word, literal_word
 
 _VARIABLE = re.compile(r"([^=\s]+?)\s*[:+?!]*=(.*)", re.DOTALL)
 _SWITCH = re.compile(r"[0-9]*|true|false|yes|no|y|n|on|off", re.IGNORECASE)
@@ -38,7 +38,13 @@ def read_interpreter(parsed: Parsed, draft: Draft) -> None:
     gives_code = any(found.option.meaning in ("code", "run") for found in parsed.options)
     asks = parsed.has("--version", "--help", "-V", "-h", "-v") and not parsed.operands
     if gives_code or parsed.has(*parsed.profile.instead):
+        edits = any(found.option.meaning == "in_place" for found in parsed.options)
+        loops = any(found.option.name in ("-n", "-p") and found.option.meaning == "data" for found in parsed.options)
         for operand in parsed.operands:
+            if edits or loops:
+                draft.use("read", operand.word)
+            if edits:
+                draft.use("write", operand.word)
             use_anything(draft, operand.word)
         return
     words = [operand.word for operand in parsed.operands]
@@ -55,8 +61,22 @@ def _use_program(words: list[Word], draft: Draft) -> None:
         use_anything(draft, word)
 
 
+_EMITS = {"gcc": "a.out", "ld": "a.out", "javac": ".", "rustc": ".", "tsc": "."}
+"""Where compilers write when no option says so: a file, or the folder they work in."""
+_EMITS_NOTHING = ("-E", "-M", "-MM", "-fsyntax-only", "-noEmit", "-version", "--version", "-v", "-help", "-showConfig")
+
+
 def read_compiler(parsed: Parsed, draft: Draft) -> None:
-    """`@FILE` holds further options."""
+    """`@FILE` holds further options; the result goes where an option says, or where it always goes."""
+    told = any(found.option.meaning == "target" or found.option.name in _EMITS_NOTHING for found in parsed.options)
+    emits = _EMITS.get(parsed.profile.name)
+    if (
+        (parsed.operands or emits == ".")
+        and emits is not None
+        and not told
+        and not parsed.has("-outDir", "-outFile", "-emit")
+    ):
+        draft.use("write", literal_word("." if parsed.has("-c", "-S") else emits))
     for operand in parsed.operands:
         text = operand.word.prefix or operand.word.text
         if text.startswith("@"):

@@ -74,6 +74,8 @@ def _use_value(meaning: Meaning, value: Word, draft: Draft) -> None:
     match meaning:
         case "read" | "write" | "list" as effect:
             draft.use(effect, value)
+        case "names":
+            draft.use("read", value)
         case _:
             pass
 

@@ -54,5 +54,5 @@ def read_split(parsed: Parsed, draft: Draft) -> None:
     if parsed.profile.name == "csplit":
         if not parsed.has("-f", "--prefix"):
             draft.use("write", literal_word("xx00"))
-    elif len(parsed.operands) < 2 and not parsed.has("--filter"):
+    elif len(parsed.operands) < 2 and not parsed.has("--filter", "--help", "--version"):
         draft.use("write", literal_word("xaa"))

@@ -97,12 +97,20 @@ def read_copy(parsed: Parsed, draft: Draft) -> None:
     """`scp`, `rsync`: operands are local files or `HOST:PATH`; the last is written."""
     words = [operand.word for operand in parsed.operands]
     sources, target = (words[:-1], words[-1]) if len(words) > 1 else (words, None)
-    recursive = parsed.profile.recurses or parsed.has("-r", "-R", "-a", "--recursive", "--archive")
+    recursive = parsed.has("-r", "-R", "-a", "--recursive", "--archive")
     for word in sources:
         if not _use_remote(draft, word):
             draft.use("read", word, recursive)
     if target is not None and not _use_remote(draft, target):
-        draft.use("write", target, recursive, sources)
+        draft.use("write", target, recursive, [_local_part(source) for source in sources])
+
+
+def _local_part(source: Word) -> Word:
+    """Without the host, for the name that the copy gets."""
+    if source.literal is None:
+        return source
+    match = None if is_url(source) else _REMOTE.match(source.text)
+    return literal_word(source.text[match.end() :] or ".", source.span) if match else source
 
 
 def _use_remote(draft: Draft, word: Word) -> bool:
