@@ -11,7 +11,7 @@ from ci_agent.policy.programs.draft import Draft, is_plain_name, reaches_no_file
 from ci_agent.policy.programs.languages import LANGUAGES
 from ci_agent.policy.programs.load import find_profile, load_profile
 from ci_agent.policy.programs.operands import apply_operands
-from ci_agent.policy.programs.options import Found, Parsed, parse
+from ci_agent.policy.programs.options import Found, Parsed, begins_option, parse
 from ci_agent.policy.programs.profile import HAZARDS, Profile
 from ci_agent.policy.words import Word
 
@@ -151,8 +151,11 @@ def _apply_unknown_subcommand(parsed: Parsed, draft: Draft) -> None:
     draft.hazard(first.at, f"is no command that the profile of {parsed.profile.name} knows")
     for operand in others:
         use_anything(draft, operand.word)
-        if operand.word.text.startswith("-"):
+        begins = begins_option(parsed.profile, operand.word)
+        if begins:
             draft.hazard(operand.at, HAZARDS["unlisted"])
+        elif begins is None:
+            draft.doubt(f"{operand.word.text} may be an option of {parsed.profile.name}")
 
 
 def _apply_option(found: Found, draft: Draft) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from ci_agent.policy.programs.interpret import parse_levels
+from ci_agent.policy.programs.languages.find import follows_links
 from ci_agent.policy.programs.options import Parsed
 from ci_agent.policy.words import Word, literal_word
 
@@ -43,7 +44,8 @@ def _found(parsed: Parsed) -> tuple[Word, ...] | None:
         return None
     start = next((i for i, text in enumerate(texts) if text not in ("-H", "-L", "-P")), len(texts))
     end = next((i for i in range(start, len(texts)) if (texts[i] or "")[:1] in ("-", "(", "!")), len(texts))
-    return tuple(words[start:end]) or (literal_word("."),)
+    roots = tuple(words[start:end]) or (literal_word("."),)
+    return None if follows_links(texts) or any(root.kind == "unknown" for root in roots) else roots
 
 
 def _prints_names(parsed: Parsed) -> bool:

@@ -99,10 +99,10 @@ def _is_option(parsed: Parsed, word: Word, index: int) -> bool:
     if not profile.syntax.options:
         return False
     if word.kind == "choice":
-        if any(_begins(profile, choice) is not False for choice in word.choices):
+        if any(begins_option(profile, choice) is not False for choice in word.choices):
             _doubt(parsed, word)
         return False
-    begins = _begins(profile, word)
+    begins = begins_option(profile, word)
     if begins is None:
         if word.kind == "glob" or word.beneath:
             parsed.may_be_options += [index] if profile.harmful else []
@@ -111,7 +111,7 @@ def _is_option(parsed: Parsed, word: Word, index: int) -> bool:
     return begins is True
 
 
-def _begins(profile: Profile, word: Word) -> bool | None:
+def begins_option(profile: Profile, word: Word) -> bool | None:
     """Whether the word begins like an option; None when that cannot be known."""
     text = word.prefix if word.kind == "unknown" else word.text
     if word.kind == "unknown" and (not text or (word.splits and not word.beneath)):

@@ -24,8 +24,14 @@ def read(parsed: Parsed, draft: Draft) -> None:
     roots = [operand.word for operand in operands[start:position]] or [literal_word(".")]
     for root in roots:
         draft.use("list", root, recursive=True)
+    # Through a link the names lead anywhere: then nothing is known of them.
+    known = [] if follows_links([operand.word.literal for operand in operands]) else roots
     while position < len(operands):
-        position = _read_primary(parsed, position, roots, draft)
+        position = _read_primary(parsed, position, roots, known, draft)
+
+
+def follows_links(words: Sequence[str | None]) -> bool:
+    return "-L" in words or "-follow" in words
 
 
 def _begins_expression(word: Word, draft: Draft) -> bool:
@@ -37,7 +43,7 @@ def _begins_expression(word: Word, draft: Draft) -> bool:
     return text.startswith("-") or word.literal in ("(", ")", "!", ",")
 
 
-def _read_primary(parsed: Parsed, position: int, roots: Sequence[Word], draft: Draft) -> int:
+def _read_primary(parsed: Parsed, position: int, roots: Sequence[Word], known: Sequence[Word], draft: Draft) -> int:
     """Read one test or action; return the position after it and its values."""
     operand = parsed.operands[position]
     name = operand.word.literal
@@ -47,7 +53,7 @@ def _read_primary(parsed: Parsed, position: int, roots: Sequence[Word], draft: D
         draft.doubt(f"{operand.word.text} may be an action of find")
         return position + 1
     if name in _COMMANDS:
-        return _read_command(parsed.operands, position, roots, draft)
+        return _read_command(parsed.operands, position, known, draft)
     option = parsed.profile.options.get(name) or next(
         (option for option in parsed.profile.prefixes if name.startswith(option.name[:-1])), None
     )
@@ -110,7 +116,7 @@ def _found_names(word: Word, roots: Sequence[Word], action: str) -> Word:
 
 def _common_prefix(roots: Sequence[Word]) -> str:
     """What each name begins with for certain, so that none is taken for an option."""
-    first = roots[0].literal or ""
+    first = (roots[0].literal if roots else None) or ""
     return first if len(roots) == 1 else first[:1]
 
 
