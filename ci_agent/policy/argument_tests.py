@@ -85,6 +85,9 @@ def parse_argument_test(tests: Mapping[str, Json]) -> ArgumentTest:
         )
     if "enum" in tests and "const" in tests:
         raise ValueError("`enum` and `const` say the same thing; keep one of them")
+    readings = [name for name in ("path", "host", "command") if name in tests]
+    if len(readings) > 1:
+        raise ValueError(f"a value is read in one way: keep either `{readings[0]}` or `{readings[1]}`")
     return ArgumentTest(
         enum=_enum(tests),
         regex=parse_regex(_text(tests["regex"], "regex")) if "regex" in tests else None,

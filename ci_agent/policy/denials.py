@@ -12,9 +12,9 @@ from ci_agent.policy.facts import ExecFact, Fact, FileFact, NetFact, ToolFact
 from ci_agent.policy.judge_arguments import arguments_may_match, named_files
 from ci_agent.policy.match import CompiledRule
 from ci_agent.policy.net import forbids_request
-from ci_agent.policy.reach import Names, fold_names, names_of
+from ci_agent.policy.reach import fold, fold_names, names_of
 from ci_agent.policy.reaching import forbids_path
-from ci_agent.policy.rule_index import SHARED_DENIES, FileDenies, RuleIndex
+from ci_agent.policy.rule_index import SHARED_DENIES, FileDenies, RuleIndex, strictest_first
 from ci_agent.policy.site import Site
 from ci_agent.policy.tool_facts import FILE_TOOLS
 
@@ -93,19 +93,15 @@ class Denials:
 
     def _beneath(self, denies: FileDenies, fact: FileFact) -> CompiledRule | None:
         """The first rule that forbids something that exists beneath a folder, and where a link there leads."""
-        for names in walk(fact.path, self.budget):
-            for spelling in self._spellings(fact, names):
-                rule = denies.about_name(spelling)
-                if rule is not None:
-                    return rule
+        for above, entries in walk(fact.path, self.budget):
+            names = [fold(entry.name) for entry in entries]
+            found = [denies.about_any((*start, *fold_names(above)), names) for start in fact.denied_names]
+            links = [os.path.realpath(entry.path) for entry in entries if entry.is_symlink()]
+            found += [denies.about_names(fold_names(names_of(Path(link)))) for link in links]
+            rules = [rule for rule in found if rule is not None]
+            if rules:
+                return min(rules, key=strictest_first)
         return None
-
-    def _spellings(self, fact: FileFact, names: Names) -> Iterator[Names]:
-        for above in fact.denied_names:
-            yield (*above, *fold_names(names))
-        path = fact.path.joinpath(*names)
-        if os.path.islink(path):
-            yield fold_names(names_of(Path(os.path.realpath(path))))
 
 
 def _is_about_command(rule: CompiledRule, command: ExecFact) -> bool:

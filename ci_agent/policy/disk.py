@@ -1,21 +1,21 @@
-"""Looking at the disk while deciding, within bounds: what a shell glob matches, what lies beneath a folder."""
+"""Looking at folders while deciding, within bounds."""
 
-import fnmatch
 import os
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+from typing import TypeAlias
 
 from ci_agent.policy.shell.program import BoundExceededError
 
-MAX_ENTRIES = 20_000
+MAX_ENTRIES = 100_000
 """Entries of folders that one decision looks at."""
 
 MAX_NAMES = 1_000
 """Names that the globs of one call may become."""
 
-_SPECIAL = frozenset("*?[")
+Entry: TypeAlias = "os.DirEntry[str]"
 
 
 @dataclass(slots=True)
@@ -25,8 +25,8 @@ class DiskBudget:
     entries: int = MAX_ENTRIES
     names: int = MAX_NAMES
 
-    def spend_entry(self) -> None:
-        self.entries -= 1
+    def spend_entries(self, count: int) -> None:
+        self.entries -= count
         if self.entries < 0:
             raise BoundExceededError(f"more than {MAX_ENTRIES} files would have to be looked at; name a smaller folder")
 
@@ -36,121 +36,23 @@ class DiskBudget:
             raise BoundExceededError(f"the globs match more than {MAX_NAMES} files; name fewer of them")
 
 
-class UnknownGlobError(Exception):
-    """A glob that bash and this module might read differently."""
+def read_folder(folder: str | Path, budget: DiskBudget) -> list[Entry]:
+    """What a folder holds; nothing when it cannot be read, or is none."""
+    try:
+        scan = os.scandir(folder)
+    except OSError:
+        return []
+    with scan:
+        entries = list(islice(scan, budget.entries + 1))
+    budget.spend_entries(len(entries))
+    return entries
 
 
-def expand_glob(pattern: str, folder: Path, budget: DiskBudget) -> list[str]:
-    """The words that bash makes of a glob in a folder, with its default options, sorted.
-
-    `pattern` escapes what was quoted by a backslash. No match: the pattern itself without the backslashes.
-    Raises UnknownGlobError, or BoundExceededError.
-    """
-    parts = _parts(pattern)
-    start, found = (Path("/"), ["/"]) if pattern.startswith("/") else (folder, [""])
-    for at, part in enumerate(parts):
-        is_last = at == len(parts) - 1
-        found = [path for base in found for path in _step(start, base, part, is_last, budget)]
-    names = sorted(path for path in found if path)
-    for _ in names:
-        budget.spend_name()
-    return names or [unescape(pattern)]
-
-
-def unescape(pattern: str) -> str:
-    return re.sub(r"\\(.)", r"\1", pattern, flags=re.DOTALL)
-
-
-def walk(folder: Path, budget: DiskBudget) -> Iterator[tuple[str, ...]]:
-    """Names, relative to the folder, of everything beneath it; symlinks are named but not followed."""
+def walk(folder: Path, budget: DiskBudget) -> Iterator[tuple[tuple[str, ...], list[Entry]]]:
+    """Each folder at or beneath one, by its names relative to it, with what it holds. Symlinks are not followed."""
     pending: list[tuple[str, ...]] = [()]
     while pending:
         above = pending.pop()
-        for entry in _scan(folder.joinpath(*above), budget):
-            names = (*above, entry.name)
-            yield names
-            if entry.is_dir(follow_symlinks=False):
-                pending.append(names)
-
-
-def names_beneath(path: Path, budget: DiskBudget) -> Iterator[tuple[str, ...]]:
-    """What `walk` yields for a folder; nothing for anything else."""
-    return walk(path, budget) if os.path.isdir(path) else iter(())
-
-
-def _scan(folder: str | Path, budget: DiskBudget) -> Iterator["os.DirEntry[str]"]:
-    """Entries of a folder; none of one that cannot be read."""
-    try:
-        entries = os.scandir(folder)
-    except OSError:
-        return
-    with entries:
-        for entry in entries:
-            budget.spend_entry()
-            yield entry
-
-
-def _parts(pattern: str) -> list[str]:
-    parts = re.split(r"/+", pattern.lstrip("/"))
-    if any("[" in part for part in parts) and re.search(r"\[[^\]]*/", pattern):
-        raise UnknownGlobError("a slash in brackets")
-    return parts
-
-
-def _step(start: Path, base: str, part: str, is_last: bool, budget: DiskBudget) -> Iterator[str]:
-    if part == "":
-        if os.path.isdir(start / base):
-            yield base + "/" * (not base.endswith("/"))
-        return
-    join = base if base == "" or base.endswith("/") else base + "/"
-    if not _is_pattern(part):
-        if os.path.lexists(start / (join + unescape(part))):
-            yield join + unescape(part)
-        return
-    matches = _matcher(part)
-    shows_hidden = part.startswith((".", "\\."))
-    if shows_hidden:
-        # Until bash 5.2, `.*` became these too.
-        yield from (join + name for name in (".", "..") if matches(name))
-    for entry in _scan(start / base, budget):
-        hidden = entry.name.startswith(".") and not shows_hidden
-        if not hidden and matches(entry.name) and (is_last or entry.is_dir()):
-            yield join + entry.name
-
-
-def _is_pattern(part: str) -> bool:
-    return any(char in _SPECIAL for char in re.sub(r"\\.", "", part, flags=re.DOTALL))
-
-
-def _matcher(part: str) -> Callable[[str], object]:
-    return re.compile(fnmatch.translate("".join(_translated(part)))).match
-
-
-def _translated(part: str) -> Iterator[str]:
-    """The same glob as `fnmatch` writes it."""
-    at = 0
-    while at < len(part):
-        char = part[at]
-        if char == "\\":
-            at += 1
-            escaped = part[at : at + 1]
-            yield f"[{escaped}]" if escaped in _SPECIAL and escaped else escaped
-        elif char == "[":
-            bracket, at = _bracket(part, at)
-            yield bracket
-        else:
-            yield char
-        at += 1
-
-
-def _bracket(part: str, start: int) -> tuple[str, int]:
-    """A bracket expression in `fnmatch`'s spelling, and where it ends; a lone bracket is literal."""
-    negated = part[start + 1 : start + 2] in ("!", "^")
-    first = start + 1 + negated
-    end = part.find("]", first + 1)
-    if end < 0:
-        return "[[]", start
-    inner = part[first:end]
-    if "\\" in inner or any(mark in inner for mark in ("[:", "[.", "[=")):
-        raise UnknownGlobError("a character class")
-    return f"[{'!' * negated}{inner}]", end
+        entries = read_folder(folder.joinpath(*above), budget)
+        yield above, entries
+        pending += [(*above, entry.name) for entry in entries if entry.is_dir(follow_symlinks=False)]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ci_agent.policy.disk import names_beneath
+from ci_agent.policy.disk import walk
 from ci_agent.policy.effects import Effects, FileUse, UrlUse
 from ci_agent.policy.facts import ExecFact, FileFact, NetFact, Origin, Span, UnknownFact
 from ci_agent.policy.file_facts import Place, possible_texts, use_facts
@@ -138,4 +138,4 @@ def _names_beneath(word: Word, place: Place) -> Iterator[str]:
         for text in possible_texts(base, place) or ["-"]:
             yield text
             if place.folder is not None:
-                yield from (names[-1] for names in names_beneath(place.folder / text, place.budget))
+                yield from (entry.name for _, entries in walk(place.folder / text, place.budget) for entry in entries)

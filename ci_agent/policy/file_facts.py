@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ci_agent.policy.disk import DiskBudget, UnknownGlobError, expand_glob, names_beneath
+from ci_agent.policy.disk import DiskBudget
 from ci_agent.policy.effects import FileEffect, FileUse
 from ci_agent.policy.facts import FileFact, Span, UnknownFact
 from ci_agent.policy.protected import (
@@ -16,8 +16,10 @@ from ci_agent.policy.protected import (
     guard_read,
     guard_write,
     is_kernel_path,
+    protected_beneath,
 )
 from ci_agent.policy.reach import Names
+from ci_agent.policy.shell_globs import UnknownGlobError, expand_glob
 from ci_agent.policy.site import Site
 from ci_agent.policy.words import Word
 from ci_agent.workspace import InvalidPathError, check_path_text
@@ -106,7 +108,7 @@ def _meant_beneath(
 ) -> list[Names] | None:
     """The names beneath a path that are written or deleted with it; None: it is written alone."""
     if recursive and is_folder:
-        return list(names_beneath(path, place.budget))
+        return list(protected_beneath(path, place.budget))
     if effect == "delete":
         return []
     return list(UNKNOWN_NAMES) if recursive else None
@@ -157,5 +159,5 @@ def _landing(site: Site, target: FileFact, source: str, place: Place) -> FileFac
         landed = file_fact(site, os.path.join(target.path, name), "write", place)
     if isinstance(landed, UnknownFact) or not origin.is_folder or landed.guarded != FREE:
         return landed
-    guarded = _guard(site, landed.path, list(names_beneath(origin.path, place.budget)), place)
+    guarded = _guard(site, landed.path, list(protected_beneath(origin.path, place.budget)), place)
     return replace(landed, recursive=True, guarded=guarded)

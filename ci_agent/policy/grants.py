@@ -1,13 +1,11 @@
 """Whether an allow rule grants a fact as a whole, and if not, where it stopped matching."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ci_agent.hooks import DecisionCode
 from ci_agent.json_types import JsonObject
-from ci_agent.policy.command_patterns import CommandPattern
-from ci_agent.policy.coverage import Coverage, Gap, cover
 from ci_agent.policy.facts import ExecFact, FileFact, NetFact, ToolFact
+from ci_agent.policy.fitting import next_gap
 from ci_agent.policy.judge_arguments import arguments_refusal
 from ci_agent.policy.match import CompiledRule
 from ci_agent.policy.net import (
@@ -61,7 +59,7 @@ def tool_refusal(site: Site, rule: CompiledRule, fact: ToolFact) -> Refusal | No
 
 def exec_refusal(site: Site, rule: CompiledRule, fact: ExecFact, arguments: JsonObject) -> Refusal | None:
     """None: the rule grants the command with its environment, its files and its requests."""
-    gap = next_gap(rule, fact)
+    gap = next_gap(rule.commands or (), fact)
     if gap is not None:
         return Refusal(gap.why, gap.words, "hazard" if gap.is_hazard else "default")
     for name in fact.assignments:
@@ -102,16 +100,6 @@ def _names_address(hosts: HostSet | None, url: Url, address: Address) -> bool:
     return hosts.has_address(address) or (address.is_loopback and is_private(url) and hosts.has_name(url.host))
 
 
-def next_gap(rule: CompiledRule, fact: ExecFact) -> Gap | None:
-    """Where the command patterns of a rule stop; None when one of them fits."""
-    nearest = Gap(0, "it names no command")
-    for fit in _fits(rule, fact):
-        if isinstance(fit, _Fit):
-            return None
-        nearest = max(nearest, fit, key=lambda gap: (gap.words, gap.is_hazard))
-    return nearest
-
-
 def redirect_refusal(rule: CompiledRule, fact: FileFact) -> Refusal | None:
     """None: the rule, one for the tool `write` or `read`, grants a redirection of the shell.
 
@@ -136,41 +124,3 @@ def _folder_refusal(site: Site, rule: CompiledRule, fact: ExecFact) -> Refusal |
     if any(glob.covers_listing(fact.folder.parts[1:]) for glob in rule.reach or ()):
         return None
     return Refusal(f"it would run in {fact.folder}, outside its paths", _FITS)
-
-
-@dataclass(frozen=True, slots=True)
-class _Fit:
-    """A pattern that covers a command; `pattern` None: the rule spells the script that the command stands in."""
-
-    pattern: CommandPattern | None
-    coverage: Coverage
-
-
-def _fits(rule: CompiledRule, fact: ExecFact) -> Iterator[_Fit | Gap]:
-    """Every way in which a pattern of the rule covers the command, or covers an outer one and spells this inside."""
-    for pattern in rule.commands or ():
-        result = cover(pattern, fact)
-        yield result if isinstance(result, Gap) else _Fit(pattern, result)
-    if fact.origin is None:
-        return
-    for outer in _fits(rule, fact.origin.command):
-        if isinstance(outer, _Fit):
-            inner = _fit_inside(outer, fact, fact.origin.position, is_script=fact.origin.is_script)
-            if inner is not None:
-                yield inner
-
-
-def _fit_inside(outer: _Fit, fact: ExecFact, position: int | None, *, is_script: bool) -> _Fit | Gap | None:
-    """`xargs wc **` covers `xargs` and `wc`: the pattern goes on in the inner command, if it spells its name."""
-    if outer.pattern is None:
-        return outer
-    at = None if position is None else outer.coverage.tokens[position]
-    if position is None or at is None or at >= len(outer.pattern.tokens):
-        return None
-    if not outer.pattern.tokens[at].spells(fact.origin.command.words[position].text if fact.origin else ""):
-        return None
-    if is_script:
-        return _Fit(None, Coverage(()))
-    inner = CommandPattern(outer.pattern.tokens[at:], outer.pattern.rest)
-    result = cover(inner, fact)
-    return result if isinstance(result, Gap) else _Fit(inner, result)

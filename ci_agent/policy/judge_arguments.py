@@ -16,16 +16,19 @@ from ci_agent.policy.argument_tests import (
     judge_plainly,
     select,
 )
-from ci_agent.policy.coverage import Coverage, cover, may_mean
+from ci_agent.policy.coverage import may_mean
 from ci_agent.policy.disk import DiskBudget
 from ci_agent.policy.facts import ExecFact, FileFact, NetFact, UnknownFact
 from ci_agent.policy.file_facts import Place, file_fact
+from ci_agent.policy.fitting import next_gap
 from ci_agent.policy.match import CompiledRule, CompiledTest
 from ci_agent.policy.net import NetRule, forbids_request, request_refusal
 from ci_agent.policy.reaching import file_refusal, forbids_path
 from ci_agent.policy.shell_facts import script_facts
 from ci_agent.policy.site import Site
 from ci_agent.policy.urls import InvalidUrlError, parse_url
+
+_PLAIN: Final = NetRule(None, None, None, None)
 
 _JUDGED_BY_EVERY_RULE: Final = {
     "read": frozenset({"path"}),
@@ -98,7 +101,7 @@ def _verdicts(site: Site, test: CompiledTest, value: Json, *, denies: bool) -> I
     if test.hosts is not None:
         yield _judge_host(test, value, denies=denies)
     if test.test.command is not None:
-        yield _judge_command(site, test.test, value, denies=denies)
+        yield _judge_command(site, test, value, denies=denies)
 
 
 def _judge_path(site: Site, test: CompiledTest, value: Json, *, denies: bool) -> Verdict:
@@ -124,23 +127,28 @@ def _judge_host(test: CompiledTest, value: Json, *, denies: bool) -> Verdict:
     return "passes" if passes else "fails"
 
 
-def _judge_command(site: Site, test: ArgumentTest, value: Json, *, denies: bool) -> Verdict:
+def _judge_command(site: Site, test: CompiledTest, value: Json, *, denies: bool) -> Verdict:
     if not isinstance(value, str):
         return "cannot_judge"
     facts = script_facts(site, value)
-    patterns = test.command or ()
+    patterns = test.test.command or ()
     if denies:
         unclear = any(isinstance(fact, UnknownFact) for fact in facts)
         commands = [fact for fact in facts if isinstance(fact, ExecFact)]
         meant = any(may_mean(pattern, each.words, each.looked_through) for each in commands for pattern in patterns)
         return "passes" if meant else "cannot_judge" if unclear else "fails"
-    covered = all(
-        isinstance(fact, ExecFact)
-        and (not fact.needs_rule or any(isinstance(cover(pattern, fact), Coverage) for pattern in patterns))
-        and not fact.assignments
-        for fact in facts
-    )
+    covered = all(isinstance(fact, ExecFact) and _is_covered(test, fact) for fact in facts)
     return "passes" if facts and covered else "fails"
+
+
+def _is_covered(test: CompiledTest, command: ExecFact) -> bool:
+    """As by a rule for bash with these patterns and nothing else: no variables, no files outside the workspace."""
+    return (
+        (not command.needs_rule or next_gap(test.test.command or (), command) is None)
+        and not command.assignments
+        and all(file_refusal(test.reach, file) is None for file in command.files)
+        and all(request_refusal(_PLAIN, request) is None for request in command.requests)
+    )
 
 
 def _shortcoming(test: ArgumentTest, value: Json | Missing | Mismatch) -> str:

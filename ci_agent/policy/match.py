@@ -31,6 +31,7 @@ class CompiledTest:
     selector: Selector
     test: ArgumentTest
     reach: Reach
+    """Of `path`; of `command`, the workspace."""
     hosts: HostSet | None
 
 
@@ -91,6 +92,6 @@ def _test(selector: str, tests: Mapping[str, Json], rule: Rule, anchors: Anchors
     return CompiledTest(
         selector=parse_argument_selector(selector),
         test=test,
-        reach=_anchored(test.path or (), rule, anchors),
+        reach=_workspace(anchors) if test.command is not None else _anchored(test.path or (), rule, anchors),
         hosts=None if test.host is None else host_set(test.host),
     )

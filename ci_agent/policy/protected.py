@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from ci_agent.policy.disk import DiskBudget, walk
-from ci_agent.policy.reach import Names, fold_names, names_of
+from ci_agent.policy.reach import Names, fold, fold_names, names_of
 
 Run: TypeAlias = Names
 """Folded names that follow one another in a path; a glob that spells them may reach it."""
 
 GIT: Final[Run] = (".git",)
 WORKFLOWS: Final[Run] = (".github", "workflows")
+
+_LAST_NAMES: Final = frozenset({GIT[-1], WORKFLOWS[-1]})
 
 _KERNEL_FOLDERS: Final = ("proc", "sys", "dev")
 _KERNEL_PARTS: Final = frozenset((name,) for name in _KERNEL_FOLDERS)
@@ -126,6 +128,14 @@ UNKNOWN_NAMES: Final[tuple[Names, ...]] = (GIT, WORKFLOWS)
 """What may come to lie beneath a folder into which nobody knows what is put."""
 
 
+def protected_beneath(folder: Path, budget: DiskBudget) -> Iterator[Names]:
+    """The names, relative to a folder, of what lies beneath it and may be protected."""
+    for above, entries in walk(folder, budget):
+        for entry in entries:
+            if fold(entry.name) in _LAST_NAMES:
+                yield (*above, entry.name)
+
+
 def _sealed_for_all(path: Path, around: Surroundings, by_tool: bool) -> str | None:
     if is_kernel_path(path) and (by_tool or any(name in _NEVER_READ for name in path.parts)):
         return "the kernel's folders are out of reach"
@@ -178,18 +188,15 @@ def _runs_by_second_link(path: Path) -> Iterator[Run]:
     if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
         for folder in path.parents:
             for run in (GIT, WORKFLOWS):
-                if _holds(folder.joinpath(*run), status):
+                if _holds(folder.joinpath(*run), path, status):
                     yield run
 
 
-def _holds(folder: Path, status: os.stat_result) -> bool:
+def _holds(folder: Path, file: Path, status: os.stat_result) -> bool:
     if not os.path.isdir(folder):
         return False
-    for names in walk(folder, DiskBudget()):
-        try:
-            other = os.lstat(folder.joinpath(*names))
-        except OSError:
-            continue
-        if (other.st_ino, other.st_dev) == (status.st_ino, status.st_dev):
-            return True
-    return False
+    return any(
+        entry.inode() == status.st_ino and _same_file(Path(entry.path), file)
+        for _, entries in walk(folder, DiskBudget())
+        for entry in entries
+    )

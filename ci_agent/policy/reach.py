@@ -22,6 +22,12 @@ class AnchoredGlob:
     """What every path that it covers begins with."""
     tail: tuple[Part, ...]
 
+    @property
+    def last(self) -> Wildcard | None:
+        """What the last name of every path that it covers must fit; None: anything does."""
+        last = self.tail[-1] if self.tail else Wildcard((self.prefix[-1] if self.prefix else "",))
+        return None if last is None or last.is_star else last
+
     def covers(self, names: Names) -> bool:
         size = len(self.prefix)
         return names[:size] == self.prefix and matches_parts(self.tail, names[size:])

@@ -86,7 +86,11 @@ class FileDenies:
     def __init__(self, rules: Sequence[CompiledRule]) -> None:
         self.everywhere = [rule for rule in rules if is_bare(rule)]
         plain = [rule for rule in rules if rule.reach is not None and not rule.args]
-        self._globs = GlobIndex((glob, rule) for rule in plain for glob in rule.reach or ())
+        globs = [(glob, rule) for rule in plain for glob in rule.reach or ()]
+        self._globs = GlobIndex(globs)
+        lasts = [glob.last for glob, _ in globs]
+        self._last_names = frozenset(last.literal for last in lasts if last is not None and last.literal is not None)
+        self._last_patterns = {last for last in lasts if last is not None and last.literal is None}
 
     def __bool__(self) -> bool:
         return bool(self.everywhere or self._globs)
@@ -97,9 +101,18 @@ class FileDenies:
         found = [rule for names in fact.denied_names for rule in self._about(names, lists=lists)]
         return min([*self.everywhere, *found], key=strictest_first, default=None)
 
-    def about_name(self, names: Names) -> CompiledRule | None:
+    def about_names(self, names: Names) -> CompiledRule | None:
         """The first rule that forbids a folded path."""
         return min(self._globs.covering(names), key=strictest_first, default=None)
+
+    def about_any(self, folder: Names, held: Sequence[str]) -> CompiledRule | None:
+        """The first rule that forbids one of the names that a folder holds; all of them folded."""
+        # The empty name stands for whatever a closing wildcard covers, so that only telling names are looked up.
+        telling = [
+            name for name in held if name in self._last_names or any(p.matches(name) for p in self._last_patterns)
+        ]
+        found = [self.about_names((*folder, name)) for name in (*telling, *[""][: len(held)])]
+        return min((rule for rule in found if rule is not None), key=strictest_first, default=None)
 
     def _about(self, names: Names, *, lists: bool) -> Iterator[CompiledRule]:
         for glob, rule in self._globs.near(names):

@@ -94,6 +94,7 @@ def test_a_test_judges_by_type_first(tests: dict[str, Any], value: object, verdi
         ({"host": "https://a"}, "is a URL"),
         ({"command": "a | b"}, "shell syntax"),
         ({"command": []}, "empty"),
+        ({"path": "a", "command": "ls"}, "read in one way"),
         ({"absent": False}, "absent: true"),
         ({"absent": True, "enum": ["a"]}, "alone"),
     ],

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 import pytest
 
 from ci_agent.hooks import Decision
-from ci_agent.policy import coverage, denials, file_facts, grants, judge, judge_arguments, net, reach, regexes
+from ci_agent.policy import coverage, denials, file_facts, fitting, grants, judge, judge_arguments, net, reach, regexes
 from ci_agent.policy import decide as decide_module
 from ci_agent.policy.decide import Policy, compile_policy
 from ci_agent.policy.load import load_policy_source
@@ -52,7 +52,8 @@ def fail(*args: object, **kwargs: object) -> NoReturn:
         (judge, "exec_refusal", BASH),
         (judge, "shell_facts", BASH),
         (judge, "tool_facts", SERVER),
-        (grants, "cover", BASH),
+        (fitting, "cover", BASH),
+        (grants, "next_gap", BASH),
         (grants, "arguments_refusal", SERVER),
         (grants, "request_refusal", FETCH),
         (denials, "may_mean", ("bash", {"command": "git push --force"})),

@@ -1,0 +1,102 @@
+"""What bash makes of a glob, with its default options, looking at the disk as it is now."""
+
+import fnmatch
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from ci_agent.policy.disk import DiskBudget, read_folder
+
+_SPECIAL = frozenset("*?[")
+
+
+class UnknownGlobError(Exception):
+    """A glob that bash and this module might read differently."""
+
+
+def expand_glob(pattern: str, folder: Path, budget: DiskBudget) -> list[str]:
+    """The words that bash makes of a glob in a folder, with its default options, sorted.
+
+    `pattern` escapes what was quoted by a backslash. No match: the pattern itself without the backslashes.
+    Raises UnknownGlobError, or BoundExceededError.
+    """
+    parts = _parts(pattern)
+    start, found = (Path("/"), ["/"]) if pattern.startswith("/") else (folder, [""])
+    for at, part in enumerate(parts):
+        is_last = at == len(parts) - 1
+        found = [path for base in found for path in _step(start, base, part, is_last, budget)]
+    names = sorted(path for path in found if path)
+    for _ in names:
+        budget.spend_name()
+    return names or [unescape(pattern)]
+
+
+def unescape(pattern: str) -> str:
+    return re.sub(r"\\(.)", r"\1", pattern, flags=re.DOTALL)
+
+
+def _parts(pattern: str) -> list[str]:
+    parts = re.split(r"/+", pattern.lstrip("/"))
+    if any("[" in part for part in parts) and re.search(r"\[[^\]]*/", pattern):
+        raise UnknownGlobError("a slash in brackets")
+    return parts
+
+
+def _step(start: Path, base: str, part: str, is_last: bool, budget: DiskBudget) -> Iterator[str]:
+    if part == "":
+        if os.path.isdir(start / base):
+            yield base + "/" * (not base.endswith("/"))
+        return
+    join = base if base == "" or base.endswith("/") else base + "/"
+    if not _is_pattern(part):
+        if os.path.lexists(start / (join + unescape(part))):
+            yield join + unescape(part)
+        return
+    matches = _matcher(part)
+    shows_hidden = part.startswith((".", "\\."))
+    if shows_hidden:
+        # Until bash 5.2, `.*` became these too.
+        yield from (join + name for name in (".", "..") if matches(name))
+    for entry in read_folder(start / base, budget):
+        hidden = entry.name.startswith(".") and not shows_hidden
+        if not hidden and matches(entry.name) and (is_last or entry.is_dir()):
+            yield join + entry.name
+
+
+def _is_pattern(part: str) -> bool:
+    return any(char in _SPECIAL for char in re.sub(r"\\.", "", part, flags=re.DOTALL))
+
+
+def _matcher(part: str) -> Callable[[str], object]:
+    return re.compile(fnmatch.translate("".join(_translated(part)))).match
+
+
+def _translated(part: str) -> Iterator[str]:
+    """The same glob as `fnmatch` writes it."""
+    at = 0
+    while at < len(part):
+        char = part[at]
+        if char == "\\":
+            at += 1
+            escaped = part[at : at + 1]
+            yield f"[{escaped}]" if escaped in _SPECIAL and escaped else escaped
+        elif char == "[":
+            bracket, at = _bracket(part, at)
+            yield bracket
+        else:
+            yield char
+        at += 1
+
+
+def _bracket(part: str, start: int) -> tuple[str, int]:
+    """A bracket expression in `fnmatch`'s spelling, and where it ends; a lone bracket is literal."""
+    negated = part[start + 1 : start + 2] in ("!", "^")
+    first = start + 1 + negated
+    end = part.find("]", first + 1)
+    if end < 0:
+        return "[[]", start
+    inner = part[first:end]
+    if "\\" in inner or any(mark in inner for mark in ("[:", "[.", "[=")):
+        raise UnknownGlobError("a character class")
+    return f"[{'!' * negated}{inner}]", end
