@@ -26,7 +26,7 @@ _CODE: Final[Mapping[str, Sequence[Sequence[str]]]] = {
     **dict.fromkeys(("docker", "podman"), (["run", "x"], ["exec", "x", "id"])),
     "find": ([".", "-exec", "id", ";"],),
     "ssh": (["x", "id"],),
-    "npm": (["exec", "x"], ["run", "x"]),
+    "npm": (["exec", "x"],),
     "make": (["--eval=$(shell id)"], ["SHELL=x"]),
     "git": (["-c", "core.pager=id", "log"], ["x"]),
 }
