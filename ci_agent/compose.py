@@ -5,7 +5,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +20,7 @@ from ci_agent.events import AgentEvent, Emit
 from ci_agent.guard import Guard
 from ci_agent.hooks import FinishedTurn, GetMessages, Hooks
 from ci_agent.limits import LimitWatch, RunLimits, loosened, tightest
+from ci_agent.lock import hold_lock
 from ci_agent.messages import Message, TextContent, UserMessage
 from ci_agent.policy.counting import create_before_tool_call
 from ci_agent.policy.decide import Policy, compile_policy
@@ -36,7 +37,7 @@ from ci_agent.tools.table import ToolSettings, create_tools
 from ci_agent.transcript.place import Place, find_place, finish_record, open_journal
 from ci_agent.transcript.recorder import Recorder
 from ci_agent.transcript.redact import Redactor
-from ci_agent.transcript.run_facts import PolicyFacts, RunEnding, RunStart, SandboxFacts
+from ci_agent.transcript.run_facts import PolicyFacts, RunStart, SandboxFacts
 from ci_agent.transcript.secret_sources import collect_secrets
 from ci_agent.workspace import Workspace, open_workspace
 
@@ -55,28 +56,45 @@ def load_policy(
     return compile_policy(source, open_workspace(workspace), around=_surroundings(os.environ, ()))
 
 
-def run(settings: RunSettings, *, cancel: CancelToken | None = None, observers: Observers | None = None) -> RunResult:
+def create_redactor(settings: RunSettings) -> Redactor:
+    """What keeps the run's secrets out of everything that is written; ConfigurationError for one too short to hide."""
+    return Redactor(collect_secrets(settings.environment, named=settings.secret_env))
+
+
+def run(
+    settings: RunSettings,
+    *,
+    cancel: CancelToken | None = None,
+    observers: Observers | None = None,
+    redactor: Redactor | None = None,
+) -> RunResult:
     """Run to the end and say how it went. Nothing is printed, and no signal is handled.
 
-    Raises ConfigurationError before anything starts, BusyError when another run holds the transcript, RecordError
-    when the record can no longer be written. A bug passes as it is, after the record has been closed.
+    `redactor` None: one of the run's own. Raises ConfigurationError before anything starts, BusyError when another run
+    holds the transcript or the lock, RecordError when the record can no longer be written. A bug passes as it is, after
+    the record has been closed.
     """
     observers = observers or Observers()
+    redactor = redactor or create_redactor(settings)
     place = find_place(settings.transcript)
     parts = _wire(settings, place)
-    journal, recovered = open_journal(place)
-    journal.on_record = observers.record
-    redactor = Redactor(collect_secrets(settings.environment, named=settings.secret_env))
-    recorder = Recorder(journal, redactor, _now, time.monotonic)
-    recorder.run_start(_start(settings, parts))
-    _say_where(observers, parts, place, recovered)
-    ending = _execute(settings, parts, recorder, observers, cancel or CancelToken())
-    recorder.run_end(ending.record)
-    document = finish_record(journal, place, keep_journal=settings.keep_journal)
-    if ending.bug is not None:
-        raise ending.bug
+    with ExitStack() as stack:
+        if settings.lock is not None:
+            stack.enter_context(hold_lock(settings.lock))
+        journal, recovered = open_journal(place)
+        stack.callback(journal.close)
+        journal.on_record = observers.record
+        recorder = Recorder(journal, redactor, _now, time.monotonic)
+        recorder.run_start(_start(settings, parts))
+        _say_where(observers, parts, place, recovered)
+        happened = _execute(settings, parts, recorder, observers, cancel or CancelToken())
+        ending = conclude_run(happened, settings, tampered=not journal.is_intact())
+        recorder.run_end(ending)
+        document = finish_record(journal, place, keep_journal=settings.keep_journal)
+    if happened.bug is not None:
+        raise happened.bug
     path = place.journal if place.is_product else place.document
-    return RunResult(ending.record.reason, ending.record.exit_code, document, path)
+    return RunResult(ending.reason, ending.exit_code, document, path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,18 +113,12 @@ class _Parts:
     sandbox: SandboxFacts
 
 
-@dataclass(frozen=True, slots=True)
-class _Ending:
-    record: RunEnding
-    bug: Exception | None
-
-
 def _wire(settings: RunSettings, place: Place) -> _Parts:
     model, stream_fn = _open_model(settings.model)
     limits = tightest(settings.policy.source.limits, settings.limits)
     _refuse_unknown_price(limits, model)
     workspace = settings.policy.site.workspace
-    records = tuple(path for path in (place.journal, place.document) if path)
+    records = tuple(path for path in (place.journal, place.document, settings.lock) if path)
     around = _surroundings(settings.environment, records)
     policy = compile_policy(settings.policy.source, workspace, around=around)
     tools = create_tools(_tool_settings(settings, workspace, policy))
@@ -126,7 +138,7 @@ def _wire(settings: RunSettings, place: Place) -> _Parts:
 
 def _execute(
     settings: RunSettings, parts: _Parts, recorder: Recorder, observers: Observers, cancel: CancelToken
-) -> _Ending:
+) -> Happened:
     """The loop under its hooks, from the prompt to the reason why it ended."""
     own_cancel = cancel.child()
     watch = LimitWatch(parts.limits)
@@ -155,7 +167,7 @@ def _execute(
             raise
         except Exception as error:  # noqa: BLE001 - whatever it is, the record is closed before it goes on
             bug = error
-    happened = Happened(
+    return Happened(
         messages=messages,
         bug=bug,
         limit=watch.exceeded,
@@ -168,7 +180,6 @@ def _execute(
         output=parts.output,
         delivery_problem=observers.delivery_problem(),
     )
-    return _Ending(conclude_run(happened, settings), bug)
 
 
 def _open_model(text: str) -> tuple[Model, StreamFn]:

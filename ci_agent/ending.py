@@ -32,9 +32,11 @@ class Happened:
         return next((message for message in reversed(self.messages) if isinstance(message, AssistantMessage)), None)
 
 
-def conclude_run(happened: Happened, settings: RunSettings) -> RunEnding:
-    """The reason, the exit code and the line that explains them."""
+def conclude_run(happened: Happened, settings: RunSettings, *, tampered: bool) -> RunEnding:
+    """The reason, the exit code and the line that explains them. `tampered`: somebody else wrote to the record."""
     reasons = _reasons(happened)
+    if tampered:
+        reasons["tampered"] = "the journal of the run was changed by somebody else while the run went on"
     conclusion = conclude(
         RunFacts(
             reasons=frozenset(reasons or {"completed"}),

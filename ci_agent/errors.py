@@ -41,6 +41,12 @@ class BusyError(CIAgentError):
     exit_code = 8
 
 
+class InternalError(CIAgentError):
+    """A bug, once its traceback has been written where a person can find it."""
+
+    exit_code = 70
+
+
 class ToolError(Exception):
     """For the model: why a tool could not do what was asked, and what would work. Becomes an error result."""
 

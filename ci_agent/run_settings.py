@@ -38,6 +38,8 @@ class RunSettings:
     transcript: Path | None = None
     """None: the record is in the result alone."""
     keep_journal: bool = False
+    lock: Path | None = None
+    """A file that at most one run may hold at a time."""
     spill_folder: Path | None = None
     """Where whole outputs of commands go; None: only what the transcript keeps of them."""
     fail_on_denied: When = "all"

@@ -3,8 +3,10 @@
 import os
 import sys
 import time
+import traceback
 from collections.abc import Mapping
-from contextlib import ExitStack, suppress
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +22,9 @@ from ci_agent.cli.output import (
     write_answer,
     write_record_line,
 )
-from ci_agent.compose import load_policy, run
-from ci_agent.errors import ConfigurationError
+from ci_agent.compose import create_redactor, load_policy, run
+from ci_agent.errors import CIAgentError, ConfigurationError, InternalError
 from ci_agent.json_types import JsonObject, parse_json
-from ci_agent.lock import hold_lock
 from ci_agent.policy.rules import Limits
 from ci_agent.process import become_subreaper, kill_all_descendants
 from ci_agent.progress import ProgressLines
@@ -35,6 +36,7 @@ from ci_agent.signals import cancel_on_signals
 from ci_agent.terminal import printable
 from ci_agent.text_files import read_text_file
 from ci_agent.tools.table import TOOL_NAMES
+from ci_agent.transcript.redact import Redactor
 
 SECONDS = click.FloatRange(min=0, min_open=True)
 COUNT = click.IntRange(min=1)
@@ -102,23 +104,22 @@ def run_command(**flags: Any) -> int:
     answer_file = _optional_path(flags["answer_file"])
     if answer_file:
         check_answer_file(answer_file)
-    with ExitStack() as stack:
-        if flags["lock"]:
-            stack.enter_context(hold_lock(Path(flags["lock"])))
-        result = _run(settings, output, flags)
+    redactor = create_redactor(settings)
+    log = partial(_log, redactor)
+    result = _run(settings, output, flags, redactor)
     if answer_file:
         write_answer(answer_file, result)
     exit_code = deliver(result, output)
     if not flags["quiet"]:
-        _log(printable(outcome_line(result.transcript)))
+        log(printable(outcome_line(result.transcript)))
     elif exit_code:
-        _log(render_text(result.transcript))
+        log(render_text(result.transcript))
     return exit_code
 
 
-def _run(settings: RunSettings, output: OutputFormat | None, flags: Mapping[str, Any]) -> RunResult:
+def _run(settings: RunSettings, output: OutputFormat | None, flags: Mapping[str, Any], redactor: Redactor) -> RunResult:
     """One run as the process's own affair: its signals cancel it, and no descendant outlives it."""
-    lines = ProgressLines(_log, time.monotonic, verbose=flags["verbose"])
+    lines = ProgressLines(partial(_log, redactor), time.monotonic, verbose=flags["verbose"])
     cancel = CancelToken()
     become_subreaper()
     with cancel_on_signals(cancel, kill_all_descendants, follow_parent=True) as signals:
@@ -130,15 +131,20 @@ def _run(settings: RunSettings, output: OutputFormat | None, flags: Mapping[str,
             delivery_problem=stdout_problem if output else lambda: None,
         )
         try:
-            return run(settings, cancel=cancel, observers=observers)
+            return run(settings, cancel=cancel, observers=observers, redactor=redactor)
+        except CIAgentError:
+            raise
+        except Exception as bug:  # noqa: BLE001 - whatever it is, its traceback may hold secrets
+            _log(redactor, traceback.format_exc())
+            raise InternalError(f"internal error: {type(bug).__name__}; this is a bug, please report it") from None
         finally:
             kill_all_descendants()
 
 
-def _log(text: str) -> None:
+def _log(redactor: Redactor, text: str) -> None:
     # A log that nobody can take must not end the run; the record has it all.
     with suppress(OSError):
-        print(text, file=sys.stderr, flush=True)
+        print(redactor.text(text), file=sys.stderr, flush=True)
 
 
 def _ignore(_thing: object) -> None:
@@ -171,6 +177,7 @@ def _settings(flags: Mapping[str, Any]) -> RunSettings:
         output_schema=_schema(flags["output_schema"]),
         transcript=_optional_path(flags["transcript"]),
         keep_journal=flags["keep_journal"],
+        lock=_optional_path(flags["lock"]),
         spill_folder=_optional_path(flags["spill_dir"]),
         fail_on_denied=flags["fail_on_denied"],
         fail_on_error=flags["fail_on_error"],

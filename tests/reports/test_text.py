@@ -78,7 +78,7 @@ def transcript(calls: list[JsonObject], **more: Any) -> JsonObject:
             "started_at": WHEN,
             "duration_s": 12.34,
             "version": "0.1.0",
-            "workspace": "/work/site",
+            "workspace": "/srv/site",
             "sandbox": {"kind": "landlock", "requested": "auto", "abi": 7},
             "ci": None,
         },
@@ -145,7 +145,7 @@ def test_the_whole_report_of_a_run() -> None:
 Run run-1, begun 2026-01-01T12:00:00.000Z, took 12.3 s, ci-agent 0.1.0
   model      scripted:demo.yaml
   policy     review (12 rules, sha256 0123456789ab)
-  workspace  /work/site
+  workspace  /srv/site
   sandbox    landlock
 
 Tool calls  2 denied, 2 error, 1 cancelled, 2 ok

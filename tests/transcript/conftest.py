@@ -44,7 +44,7 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 START = RunStart(
     id="run-1",
     version="0.1.0",
-    workspace="/work/site",
+    workspace="/srv/site",
     model=Model("scripted", "demo.yaml"),
     options={"temperature": 0.0},
     policy=PolicyFacts("review", "ab" * 32, 12, {"max_turns": 30}),

@@ -52,7 +52,7 @@ def test_head_of_the_document(document: JsonObject) -> None:
             "started_at": "2026-01-01T12:00:00.000Z",
             "duration_s": 40.5,
             "version": "0.1.0",
-            "workspace": "/work/site",
+            "workspace": "/srv/site",
             "sandbox": {"kind": "landlock", "requested": "auto", "abi": 7},
             "ci": {
                 "provider": "github",

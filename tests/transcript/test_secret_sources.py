@@ -50,7 +50,7 @@ def test_a_name_that_only_resembles_one_is_not(name: str) -> None:
         "PRODUCTION",
         "Anonymous",
         "1735689600",
-        "/home/runner/work/site/gha-creds-1a2b3c.json",
+        "/home/runner/srv/site/gha-creds-1a2b3c.json",
         "/tmp/ssh-XXXXabc123/agent.4242",
         "~/.ssh/id_ed25519",
         "./config/key.pem",

@@ -1,0 +1,81 @@
+"""Why a run ended: several things can be true at once, and one of them counts."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from ci_agent import RunSettings, load_policy
+from ci_agent.ending import Happened, conclude_run
+from ci_agent.exit_codes import ToolCallCounts
+from ci_agent.messages import AssistantMessage, TextContent
+from ci_agent.structured_output import StructuredOutput
+from ci_agent.transcript.run_facts import RunEnding
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+ANSWER = AssistantMessage((TextContent("Done."),), "stop", "p", "m", "a", NOW)
+FAILED = AssistantMessage((), "error", "p", "m", "a", NOW, error_message="overloaded", error_retryable=True)
+
+FINE = Happened(
+    messages=(ANSWER,),
+    bug=None,
+    limit=None,
+    stopped_by=None,
+    timed_out_after_s=None,
+    cancelled=None,
+    signal=None,
+    tool_calls=ToolCallCounts(ok=1),
+    denial_fails=False,
+    output=None,
+    delivery_problem=None,
+)
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> RunSettings:
+    return RunSettings(prompt="p", policy=load_policy("read-only", workspace=tmp_path), model="scripted:x")
+
+
+@pytest.mark.parametrize(
+    ("happened", "ending"),
+    [
+        (FINE, RunEnding("completed", 0)),
+        (replace(FINE, delivery_problem="nobody listens"), RunEnding("completed", 1, error="nobody listens")),
+        (
+            replace(FINE, messages=(FAILED,)),
+            RunEnding("provider_error", 4, error="overloaded", error_retryable=True),
+        ),
+        (replace(FINE, limit="9 turns"), RunEnding("limit", 6, error="9 turns")),
+        (replace(FINE, stopped_by="trap", denial_fails=True), RunEnding("stopped", 5, error="trap")),
+        (replace(FINE, timed_out_after_s=2.5), RunEnding("timeout", 124, error="the run took longer than 2.5 s")),
+        (replace(FINE, bug=KeyError("x")), RunEnding("internal_error", 70, error="KeyError: 'x'")),
+        (replace(FINE, cancelled="received SIGTERM", signal=15), RunEnding("cancelled", 143, error="received SIGTERM")),
+        (replace(FINE, cancelled="enough"), RunEnding("cancelled", 130, error="enough")),
+        (
+            replace(FINE, cancelled="received SIGINT", signal=2, timed_out_after_s=1, limit="x", bug=KeyError()),
+            RunEnding("cancelled", 130, error="received SIGINT"),
+        ),
+        (replace(FINE, tool_calls=ToolCallCounts(denied=1)), RunEnding("denied", 5)),
+    ],
+)
+def test_the_first_in_the_order_of_precedence_counts(
+    settings: RunSettings, happened: Happened, ending: RunEnding
+) -> None:
+    assert conclude_run(happened, settings, tampered=False) == ending
+
+
+def test_a_record_that_somebody_changed_outweighs_a_good_end(settings: RunSettings) -> None:
+    assert conclude_run(FINE, settings, tampered=True) == RunEnding(
+        "tampered", 9, error="the journal of the run was changed by somebody else while the run went on"
+    )
+
+
+def test_an_answer_without_the_schema_is_a_mismatch_only_when_nothing_worse_happened(settings: RunSettings) -> None:
+    output = StructuredOutput({"type": "object"}, lambda: NOW)
+    output.problem = "it is not JSON"
+    missed = conclude_run(replace(FINE, output=output), settings, tampered=False)
+    assert (missed.reason, missed.exit_code) == ("schema_mismatch", 7)
+    assert missed.error == "the answer does not satisfy the output schema: it is not JSON"
+    failed = conclude_run(replace(FINE, output=output, messages=(FAILED,)), settings, tampered=False)
+    assert (failed.reason, failed.exit_code) == ("provider_error", 4)

@@ -1,0 +1,90 @@
+"""The README is true: its files are written, its commands run, and what they print is what it shows."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import ci_agent
+from ci_agent.exit_codes import EXIT_CODES
+
+README = (Path(ci_agent.__file__).parent.parent / "README.md").read_text()
+
+BLOCK = re.compile(
+    r"^(?:<!-- (?P<mark>[^>]*) -->\n)?```(?P<language>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
+)
+
+
+def blocks(language: str) -> list[tuple[str, str]]:
+    """The code blocks of a language, each with the comment before it."""
+    return [(match["mark"] or "", match["text"]) for match in BLOCK.finditer(README) if match["language"] == language]
+
+
+def write_files(folder: Path) -> None:
+    for mark, text in blocks("yaml"):
+        (folder / mark.removeprefix("file: ")).write_text(text)
+
+
+def commands(text: str) -> list[tuple[str, list[str]]]:
+    """Each `$` line of a console block with the lines that follow it."""
+    found: list[tuple[str, list[str]]] = []
+    for line in text.splitlines():
+        if line.startswith("$ "):
+            found.append((line[2:], []))
+        else:
+            found[-1][1].append(line)
+    return found
+
+
+def as_pattern(lines: list[str]) -> str:
+    """Sizes vary, and `...` stands for any lines."""
+    return "".join(
+        r"(?:.*\n)*?" if line == "..." else _SIZE.sub(r"[\\d,]+\\ \\w+", re.escape(line)) + r"\n" for line in lines
+    )
+
+
+_SIZE = re.compile(r"\d+\\ (?:bytes|KB)")
+
+
+def environment(home: Path) -> dict[str, str]:
+    return {**os.environ, "HOME": str(home), "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+
+
+def test_every_command_prints_what_the_readme_shows(tmp_path: Path) -> None:
+    write_files(tmp_path)
+    shown = [command for _, text in blocks("console") for command in commands(text)]
+    assert len(shown) >= 4
+    for command, lines in shown:
+        done = subprocess.run(
+            ["bash", "-c", command.replace("ci-agent", f"{sys.executable} -P -m ci_agent", 1)],
+            cwd=tmp_path,
+            env=environment(tmp_path),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert done.returncode == 0, done.stderr
+        assert re.fullmatch(as_pattern(lines), done.stdout), f"{command}\n{done.stdout}"
+
+
+def test_the_python_example_runs(tmp_path: Path) -> None:
+    write_files(tmp_path)
+    ((_, example),) = blocks("python")
+    done = subprocess.run(
+        [sys.executable, "-c", example],
+        cwd=tmp_path,
+        env=environment(tmp_path),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout) == (0, "deny completed 0\n"), done.stderr
+
+
+def test_the_table_of_exit_codes_is_the_one_that_counts() -> None:
+    rows = re.findall(r"^\| ([0-9+n]+) \| (\w+) \|", README, re.MULTILINE)
+    expected = {("128+n" if row.name == "signal" else str(row.code), row.name) for row in EXIT_CODES.values()}
+    assert set(rows) == expected
