@@ -219,7 +219,7 @@ def _tool_settings(settings: RunSettings, workspace: Workspace, policy: Policy) 
         workspace=workspace,
         permits_path=policy.permits_path,
         permits_address=policy.permits_address,
-        environment=child_environment(settings.environment),
+        environment=child_environment(settings.environment, secret_names=settings.secret_env),
         timeout_s=settings.tool_timeout_s,
         spill_folder=settings.spill_folder,
     )
