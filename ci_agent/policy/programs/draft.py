@@ -89,6 +89,8 @@ def use_at(draft: Draft, value: Word) -> None:
 
 def use_anything(draft: Draft, word: Word) -> None:
     """Nobody knows what the word means to the program: a way out of the workspace counts as a file."""
+    if word.pipe:
+        return
     if word.literal is not None:
         outside = looks_outside(word.text)
     else:
@@ -113,6 +115,8 @@ def _path_in(word: Word) -> Word:
 
 def use_source(draft: Draft, word: Word) -> None:
     """A URL, or a file to read."""
+    if word.pipe:
+        return
     if word.kind == "unknown" and not word.prefix:
         draft.doubt(f"{word.text} may be a URL or a file")
     elif _URL.match(word.prefix or word.text):
@@ -131,7 +135,7 @@ def is_plain_name(word: Word) -> bool:
 
 
 def reaches_no_file(word: Word) -> bool:
-    return word.literal in _NO_FILES
+    return word.pipe or word.literal in _NO_FILES
 
 
 def looks_outside(text: str) -> bool:

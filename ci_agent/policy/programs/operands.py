@@ -74,7 +74,7 @@ def _assign(parsed: Parsed, recursive: bool, has_target: bool) -> Iterator[tuple
 
 def _apply_role(role: Role, operand: Operand, parsed: Parsed, draft: Draft) -> None:
     """What a role means beyond the file that it names."""
-    if role in _HAZARDS and not reaches_no_file(operand.word):
+    if role in _HAZARDS and not (role == "out" and reaches_no_file(operand.word)):
         draft.hazard(operand.at, _HAZARDS[role])
     if role in ("anything", "config", "code"):
         use_anything(draft, operand.word)

@@ -113,6 +113,8 @@ def _is_option(parsed: Parsed, word: Word, index: int) -> bool:
 
 def begins_option(profile: Profile, word: Word) -> bool | None:
     """Whether the word begins like an option; None when that cannot be known."""
+    if word.pipe:
+        return False
     text = word.prefix if word.kind == "unknown" else word.text
     if word.kind == "unknown" and (not text or (word.splits and not word.beneath)):
         return None

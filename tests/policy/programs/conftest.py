@@ -15,7 +15,8 @@ ReadWords = Callable[[str], tuple[Word, ...]]
 @pytest.fixture(scope="session")
 def read_words() -> ReadWords:
     """Words as a shell would split them, with `«x»` for a value that nobody knows (one word; `…` behind it: any
-    number), `⟨*.py⟩` for a glob, `⟨a|b⟩` for a word with several values, and `⏎` for a newline in a word."""
+    number), `⟨*.py⟩` for a glob, `⟨a|b⟩` for a word with several values, `⏎` for a newline in
+    a word, and a quoted `<(...)` for the path of a pipe."""
     return _read_words
 
 
@@ -24,6 +25,8 @@ def _read_words(line: str) -> tuple[Word, ...]:
 
 
 def _word(text: str) -> Word:
+    if text.startswith(("<(", ">(")):
+        return Word("unknown", text, (0, 0), pipe=True)
     if "«" in text:
         splits = text.endswith("…")
         return Word("unknown", text.removesuffix("…"), (0, 0), prefix=text.partition("«")[0], splits=splits)

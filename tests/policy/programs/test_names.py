@@ -17,7 +17,8 @@ ReadWords = Callable[[str], tuple[Word, ...]]
     [
         ("find src -name '*.py'", "src"),
         ("find", "."),
-        ("find -L a b -type f -print0", "a b"),
+        ("find -H a b -type f -print0", "a b"),
+        ("find -L a b", None),
         ("find src -printf x", None),
         ("find src -exec cat {} ;", None),
         ("find src -ls", None),

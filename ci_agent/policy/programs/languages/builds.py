@@ -48,10 +48,10 @@ def read_interpreter(parsed: Parsed, draft: Draft) -> None:
             use_anything(draft, operand.word)
         return
     words = [operand.word for operand in parsed.operands]
-    if asks or (words and words[0].literal != "-"):
+    if asks or (words and words[0].literal != "-" and not words[0].pipe):
         _use_program(words, draft)
     else:
-        draft.doubt(f"the code that {parsed.profile.name} reads from standard input is not known: put it in a file")
+        draft.doubt(f"the code that {parsed.profile.name} reads from its input is not known: put it in a file")
 
 
 def _use_program(words: list[Word], draft: Draft) -> None:

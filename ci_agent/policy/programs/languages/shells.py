@@ -14,9 +14,9 @@ def read_shell(parsed: Parsed, draft: Draft) -> None:
         if words:
             draft.script(words[0])
         return
-    if not words or parsed.has("-s"):
+    if not words or parsed.has("-s") or words[0].pipe:
         if not parsed.has("--version", "--help"):
-            draft.doubt(f"the commands that {parsed.profile.name} reads from standard input are not known")
+            draft.doubt(f"the commands that {parsed.profile.name} reads from its input are not known")
         return
     draft.use("read", words[0])
 
