@@ -99,15 +99,18 @@ def file_fact(
         guarded = guard_read(path, site.around, recursive=recursive, by_tool=place.by_tool)
     else:
         recursive = recursive or (effect == "delete" and is_folder)
-        guarded = _guard(site, path, _meant_beneath(path, effect, is_folder, recursive, place), place)
+        guarded = _guard(site, path, _at_stake_beneath(path, effect, is_folder, recursive, place), place)
     return FileFact(effect, path, written, is_folder, recursive, guarded, place.argument, place.span)
 
 
-def _meant_beneath(
+def _at_stake_beneath(
     path: Path, effect: FileEffect, is_folder: bool, recursive: bool, place: Place
 ) -> list[Names] | None:
-    """The names beneath a path that are written or deleted with it; None: it is written alone."""
-    if recursive and is_folder:
+    """The names beneath a path that may be written or deleted with it; None: it is written alone.
+
+    Who writes a folder may write what is in it, as unpacking an archive does.
+    """
+    if is_folder:
         return list(protected_beneath(path, place.budget))
     if effect == "delete":
         return []

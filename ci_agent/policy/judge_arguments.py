@@ -23,6 +23,7 @@ from ci_agent.policy.file_facts import Place, file_fact
 from ci_agent.policy.fitting import next_gap
 from ci_agent.policy.match import CompiledRule, CompiledTest
 from ci_agent.policy.net import NetRule, forbids_request, request_refusal
+from ci_agent.policy.protected import guard_write
 from ci_agent.policy.reaching import file_refusal, forbids_path
 from ci_agent.policy.shell_facts import script_facts
 from ci_agent.policy.site import Site
@@ -105,12 +106,13 @@ def _verdicts(site: Site, test: CompiledTest, value: Json, *, denies: bool) -> I
 
 
 def _judge_path(site: Site, test: CompiledTest, value: Json, *, denies: bool) -> Verdict:
-    """Nobody knows what the tool does with the file, so it must be one that may be written."""
+    """Nobody knows what the tool does with a file, so it must be one that may be written; a folder may be listed."""
     fact = file_fact(site, value, "write", _place(site, test)) if isinstance(value, str) else None
     if not isinstance(fact, FileFact):
         return "cannot_judge"
     if fact.is_folder:
-        fact = replace(fact, effect="list")
+        alone = guard_write(fact.path, site.workspace.root, site.around, by_tool=True)
+        fact = replace(fact, effect="list", guarded=alone)
     passes = forbids_path(test.reach, fact) if denies else file_refusal(test.reach, fact) is None
     return "passes" if passes else "fails"
 

@@ -50,7 +50,7 @@ def script_facts(site: Site, text: str) -> tuple[Fact, ...]:
     facts: list[Fact] = []
     try:
         facts.extend(_script(reading, text, Scene(site.workspace.root)))
-        facts.extend(stale_paths(facts))
+        facts.extend(stale_paths(facts, reading.budget))
     except BoundExceededError as error:
         facts.append(UnknownFact(str(error), code="limit", argument="command"))
     return tuple(facts)

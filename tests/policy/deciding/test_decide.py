@@ -813,6 +813,11 @@ def test_a_file_is_opened_only_when_the_policy_permits_it(policy: MakePolicy, wo
         "mv l src/x && cat src/x/key",
         "ln -s private x && cat < x/key",
         "ln -s private x && echo y > x/z",
+        "ln -s private X && cat x/key",
+        "cp -r linked new && cat new/inner/key",
+        "cp -l private/key new; cat new",
+        "cp -al private new && cat new/key",
+        "mv linked new && cat new/inner/key",
     ],
 )
 def test_a_link_is_not_used_in_the_call_that_makes_it(
@@ -821,6 +826,8 @@ def test_a_link_is_not_used_in_the_call_that_makes_it(
     put("private/key")
     put("src/a")
     (workspace.root / "l").symlink_to("private")
+    (workspace.root / "linked").mkdir()
+    (workspace.root / "linked/inner").symlink_to(workspace.root / "private")
     decided = policy(
         '- {id: any, allow: bash, command: "**"}\n- {id: w, allow: write}\n- {id: k, deny: read, path: private/key}\n'
     )
@@ -832,6 +839,7 @@ def test_making_a_link_is_fine(policy: MakePolicy, put: Put) -> None:
     decided = policy('- {id: any, allow: bash, command: "**"}\n')
     assert bash(decided, "ln -s src x && cat src/a").effect == "allow"
     assert bash(decided, "mv src/a src/b && cat src/b").effect == "allow"
+    assert bash(decided, "cp -r src new && cat new/a").effect == "allow"
 
 
 @pytest.mark.parametrize("command", ["touch -- -x; wc *", "> --files0-from=y; wc *", "cp a ./-x && wc -- *"])
