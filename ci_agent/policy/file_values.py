@@ -29,6 +29,9 @@ MAX_TEXT_CHARACTERS: Final = 500
 
 EMOJI_JOINER: Final = "\u200d"
 
+_PLAIN_COMMAND: Final = re.compile(r"[A-Za-z0-9_./=@%+:][A-Za-z0-9_./=@%+:-]*(?: [A-Za-z0-9_./=@%+:-]+)*(?: \*\*)?")
+"""Plain words and perhaps a closing `**`, right as they are. Most patterns of a large policy are such."""
+
 Value = TypeVar("Value")
 
 
@@ -59,6 +62,8 @@ def _checked(parse: Callable[[Any], object]) -> AfterValidator:
 
 
 def _read_command(value: Json) -> tuple[str, ...]:
+    if isinstance(value, str) and _PLAIN_COMMAND.fullmatch(value):
+        return tuple(value.split(" "))
     if isinstance(value, str):
         words = split_command_pattern(value)
     elif isinstance(value, list):
