@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -41,7 +42,7 @@ def build_policy(document: YamlDocument, model: PolicyDocument, name: str, path:
         limits=Limits(**model.limits.model_dump()) if model.limits else Limits(),
         on_denied=model.on_denied or "record",
         tests=tuple(_test(test, _source(document, "tests", index)) for index, test in enumerate(model.tests or [])),
-        files=(str(path.resolve()),) if path else (),
+        files=(str(real_path(path)),) if path else (),
     )
 
 
@@ -57,6 +58,11 @@ def extend(source: PolicySource, bases: Sequence[Base]) -> PolicySource:
         files=tuple(dict.fromkeys(file for policy in (source, *policies) for file in policy.files)),
     )
     return replace(extended, sha256=_digest(extended))
+
+
+def real_path(path: Path) -> Path:
+    """Where a path leads; a loop of links is left as it is, and fails when the file is read."""
+    return Path(os.path.realpath(path))
 
 
 def _rule(model: RuleModel, source: str) -> Rule:

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from ci_agent.errors import ConfigurationError, InvalidFileError
-from ci_agent.policy.build import Base, build_policy, extend
+from ci_agent.policy.build import Base, build_policy, extend, real_path
 from ci_agent.policy.calls import BUILTIN_TOOLS
 from ci_agent.policy.consistency import check_document, check_references
 from ci_agent.policy.document import PolicyDocument
 from ci_agent.policy.rules import PolicySource
 from ci_agent.policy.shipped import shipped_policy_path
-from ci_agent.strict_yaml import YamlDocument, load_yaml, raise_problems, validate
+from ci_agent.strict_yaml import YamlDocument, load_yaml, quote, raise_problems, validate
 from ci_agent.text_files import read_text_file
 
 TEXT_NAME: Final = "<text>"
@@ -70,6 +70,8 @@ def load_policy_source(
 
 
 def _find(name: str, folder: Path) -> _Origin:
+    if not name.isprintable():
+        raise ConfigurationError(f"no policy is called {quote(name)}")
     if "/" in name or Path(name).suffix:
         return _Origin(name, str(folder / name), folder / name)
     return _Origin(name, f"shipped/{name}.yml", shipped_policy_path(name))
@@ -77,10 +79,11 @@ def _find(name: str, folder: Path) -> _Origin:
 
 def _read(chain: _Chain, loading: _Loading) -> PolicySource:
     path = _path(chain[-1])
-    if path.resolve() not in loading.sources:
+    file = real_path(path)
+    if file not in loading.sources:
         document = load_yaml(read_text_file(path, "policy"), chain[-1].label)
-        loading.sources[path.resolve()] = _build(document, chain, loading)
-    return loading.sources[path.resolve()]
+        loading.sources[file] = _build(document, chain, loading)
+    return loading.sources[file]
 
 
 def _build(document: YamlDocument, chain: _Chain, loading: _Loading) -> PolicySource:
@@ -114,7 +117,9 @@ def _split_pin(entry: str) -> tuple[str, str | None]:
     if match:
         return match[1], match[2]
     if "@sha256" in entry:
-        raise ConfigurationError("a pin is written @sha256: and 64 hexadecimal digits, as `policy check` prints them")
+        raise ConfigurationError(
+            "a pin is written @sha256: and 64 hexadecimal digits, as `policy check --format json` prints them"
+        )
     return entry, None
 
 
@@ -127,7 +132,7 @@ def _folder(extending: _Origin, name: str) -> Path:
 
 
 def _refuse_cycle(chain: _Chain, base: _Origin) -> None:
-    if _path(base).resolve() in [_path(origin).resolve() for origin in chain if origin.path]:
+    if real_path(_path(base)) in [real_path(origin.path) for origin in chain if origin.path]:
         names = " extends ".join(origin.name for origin in (*chain, base))
         raise ConfigurationError(f"a policy cannot extend itself: {names}")
     if len(chain) > MAX_FILES:
@@ -136,8 +141,9 @@ def _refuse_cycle(chain: _Chain, base: _Origin) -> None:
 
 def _claim_prefix(base: _Origin, loading: _Loading) -> None:
     path = _path(base)
-    other = loading.files_by_prefix.setdefault(path.stem, path.resolve())
-    if other != path.resolve():
+    file = real_path(path)
+    other = loading.files_by_prefix.setdefault(path.stem, file)
+    if other != file:
         raise ConfigurationError(
             f"{str(other)!r} is extended too, and rules of both would be called {path.stem}/...: rename one file"
         )

@@ -1,3 +1,4 @@
+import errno
 import os
 from pathlib import Path
 
@@ -181,6 +182,29 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     assert str(caught.value) == f"cannot read the policy '{tmp_path}/p.yml': it is not a regular file"
 
 
+def test_a_loop_of_links_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "a.yml").symlink_to("b.yml")
+    (tmp_path / "b.yml").symlink_to("a.yml")
+    with pytest.raises(ConfigurationError) as caught:
+        load_policy_source(tmp_path / "a.yml")
+    assert str(caught.value) == f"cannot read the policy '{tmp_path}/a.yml': {os.strerror(errno.ELOOP)}"
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("a\0b.yml", 'no policy is called "a\\u0000b.yml"'),
+        ("a\nb", 'no policy is called "a\\nb"'),
+        ("x/" * 3000, f"cannot read the policy '{'x/' * 2999}x': {os.strerror(errno.ENAMETOOLONG)}"),
+        ("/dev/null", "cannot read the policy '/dev/null': it is not a regular file"),
+    ],
+)
+def test_a_name_that_nothing_can_have_is_one_line(name: str, problem: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        load_policy_source(name)
+    assert str(caught.value) == problem
+
+
 def test_an_error_names_the_file_as_it_was_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, p="extends: read-only\nlimts: {}")
     monkeypatch.chdir(tmp_path)
@@ -344,7 +368,7 @@ def test_a_pin_that_is_cut_off_is_no_pin() -> None:
     with pytest.raises(InvalidFileError) as caught:
         load_policy_source(text="policy: 1\nextends: read-only@sha256:0123")
     assert str(caught.value) == (
-        "<text>:2:10: a pin is written @sha256: and 64 hexadecimal digits, as `policy check` prints them"
+        "<text>:2:10: a pin is written @sha256: and 64 hexadecimal digits, as `policy check --format json` prints them"
     )
 
 
