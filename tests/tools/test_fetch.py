@@ -326,7 +326,7 @@ def test_cancelling_ends_a_request_that_waits_for_its_answer(site: Site, fetch: 
         site.asked_for_never.wait()
         cancel.cancel("enough")
 
-    thread = threading.Thread(target=cancel_when_asked)
+    thread = threading.Thread(target=cancel_when_asked, daemon=True)
     thread.start()
     with pytest.raises(Cancelled):
         call(fetch, cancel, url=f"{site.url}/never")

