@@ -30,9 +30,11 @@ def analyse(text: str, environment: Mapping[str, str] = _NOTHING) -> ShellProgra
     except RecursionError:
         raise BoundExceededError("the nesting is too deep") from None
     if reader.position < reader.end:
-        reader.fail(f"unexpected {reader.peek()!r}")
+        reader.fail_at_token()
     for name in notes.arrays & notes.declared:
         raise UnparsableError(f"a plain value for the array {name}", (0, len(text)))
+    for name in notes.functions & notes.unset:
+        raise UnparsableError(f"`unset` of the function {name}", (0, len(text)))
     check_agreement([Unit(text, 0, len(text), reader.roles, reader.masks, False, None), *notes.units])
     follower = Follower(text, notes, Variables(notes, environment))
     follower.run_sequence(program, None if notes.function_moves else "")

@@ -48,6 +48,7 @@ def _read_expression(reader: Reader, quoted: bool) -> Arithmetic:
         if kind != "blank":
             tokens.append((kind, match[kind]))
         reader.position = match.end()
+        reader.notes.count_pieces(1)
     if depth:
         reader.fail("arithmetic that is not plain numbers, names and operators")
     return _summarise(reader, tokens, (start, reader.position), quoted)

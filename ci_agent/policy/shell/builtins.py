@@ -5,6 +5,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import NamedTuple
 
+from ci_agent.policy.shell.braces import may_expand
 from ci_agent.policy.shell.program import UnparsableError
 from ci_agent.policy.shell.reader import Reader, Unit
 from ci_agent.policy.shell.static_words import is_integer, is_single, only_part, static_text, word_set
@@ -178,7 +179,7 @@ def _note_printf(call: _Call) -> None:
 def _note_unset(call: _Call) -> None:
     for word in call.arguments:
         if static_text(word) != "-v":
-            call.assign(word)
+            call.reader.notes.unset.add(call.assign(word))
 
 
 def _note_declare(call: _Call) -> None:
@@ -201,6 +202,8 @@ def _note_declared(call: _Call, assignment: SourceAssignment, array: bool) -> No
     check_assignable(call.reader, assignment.name)
     check_locale(call.reader, assignment.name, static_text(assignment.value))
     _note_value(call.reader, assignment)
+    if may_expand(assignment.value):
+        call.reader.fail("braces in a value", *assignment.span)
     if assignment.elements is None:
         call.reader.notes.declared.add(assignment.name)
         if array:

@@ -19,6 +19,7 @@ def read_conditional(reader: Reader, read_program: ReadProgram) -> Conditional:
     words = [_fixed(reader, start)]
     numbers: list[SourceWord] = []
     _read_alternatives(reader, read_program, words, numbers)
+    reader.notes.count_pieces(len(words))
     if not reader.at("]]"):
         reader.fail("a [[ ... ]] that is not understood", start, reader.position)
     closing = reader.position

@@ -1,6 +1,7 @@
 """A word of the source becomes words of a command: braces, tilde, variables, splitting, names of files."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ci_agent.policy.shell.braces import BraceError, expand_braces, may_expand
@@ -10,9 +11,10 @@ from ci_agent.policy.shell.syntax import Arithmetic, Parameter, Part, SourceWord
 from ci_agent.policy.shell.variables import Known, Variables
 from ci_agent.policy.words import Word
 
-_MAX_CHOICES = 64
+_MAX_CHOICES = 32
 _TILDE = re.compile(r"~([^/]*)")
-_TILDE_BEHIND = re.compile(r"(?:[A-Za-z_][A-Za-z0-9_]*\+?=|:)~")
+_TILDE_BEHIND = re.compile(r"[=:]~")
+_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 _BLANKS = re.compile(r"[ \t\n]+")
 _GLOB = re.compile(r"[*?]|\[.+\]", re.DOTALL)
 _ACTIVE = re.compile(r"[*?\[]")
@@ -66,19 +68,19 @@ def expand_word(word: SourceWord, around: Surroundings) -> list[Word]:
     return [made for parts in alternatives for made in _expand_parts(parts, word.span, around)]
 
 
-def expand_value(word: SourceWord, around: Surroundings, *, tilde: bool = True) -> Word:
+def expand_value(word: SourceWord, around: Surroundings) -> Word:
     """The one value of a word that is not split, matched or brace-expanded: of an assignment, of `[[`, of `case`."""
     if word.plain is not None:
         return Word("literal", word.plain, word.span)
-    values = _evaluate(word.parts, around, quoted=True, tilde=tilde)
+    values = _evaluate(word.parts, around, quoted=True)
     made = _combine(values, word.span, around)
     return _unknown(values, word.span, around, splits=False) if made is None else made
 
 
-def _expand_parts(parts: "tuple[Part, ...] | list[Part]", span: Span, around: Surroundings) -> list[Word]:
+def _expand_parts(parts: Sequence[Part], span: Span, around: Surroundings) -> list[Word]:
     if len(parts) == 1 and isinstance(parts[0], Substitution) and parts[0].process:
         return [Word("unknown", around.source[span[0] : span[1]], span, pipe=True)]
-    values = _evaluate(parts, around, quoted=False, tilde=True)
+    values = _evaluate(parts, around, quoted=False)
     if all(isinstance(value, _Piece) for value in values):
         return _split([value for value in values if isinstance(value, _Piece)], span)
     if not any(isinstance(value, _Piece) and _may_split(value) for value in values):
@@ -96,13 +98,15 @@ def _may_split(piece: _Piece) -> bool:
     return not piece.quoted and (_ACTIVE.search(piece.text) is not None or _BLANKS.search(piece.text) is not None)
 
 
-def _evaluate(
-    parts: "tuple[Part, ...] | list[Part]", around: Surroundings, *, quoted: bool, tilde: bool
-) -> list[_Value]:
+def _evaluate(parts: Sequence[Part], around: Surroundings, *, quoted: bool) -> list[_Value]:
+    """The values of the parts; `quoted`: nothing is split, as in an assignment."""
     values: list[_Value] = []
     for index, part in enumerate(parts):
         if isinstance(part, Text):
-            values += _evaluate_text(part, parts, index, around) if tilde else [_Piece(part.text, part.quoted)]
+            if part.quoted or "~" not in part.text:
+                values.append(_Piece(part.text, part.quoted))
+            else:
+                values += _expand_tilde(parts, index, around, assigns=quoted or _is_assignment(parts[0]))
         elif isinstance(part, Parameter):
             values.append(_evaluate_parameter(part, around, quoted=quoted or part.quoted))
         elif isinstance(part, Arithmetic):
@@ -112,28 +116,24 @@ def _evaluate(
     return values
 
 
-def _evaluate_text(
-    part: Text, parts: "tuple[Part, ...] | list[Part]", index: int, around: Surroundings
-) -> list[_Value]:
-    """Text, with a tilde at the beginning of the word replaced, and any elsewhere that might be taken as unknown."""
-    if part.quoted or "~" not in part.text:
-        return [_Piece(part.text, part.quoted)]
-    if index == 0 and (match := _TILDE.match(part.text)):
-        whole = match.end() < len(part.text) or len(parts) == 1
-        if not whole or match[1]:
+def _is_assignment(part: Part) -> bool:
+    return isinstance(part, Text) and not part.quoted and _ASSIGNMENT.match(part.text) is not None
+
+
+def _expand_tilde(parts: Sequence[Part], index: int, around: Surroundings, *, assigns: bool) -> list[_Value]:
+    """Unquoted text with a tilde, which counts at the beginning of a word, and in a value also behind `=` and `:`."""
+    part = parts[index]
+    text = part.text if isinstance(part, Text) else ""
+    values: list[_Value] = []
+    if index == 0 and (match := _TILDE.match(text)):
+        if match[1] or (match.end() == len(text) and len(parts) > 1):
             return [_Unknown(splits=False)]
-        home = around.variables.lookup("HOME")
-        value = home.choices[0].literal if home is not None and len(home.choices) == 1 else None
-        first = _Piece(value, quoted=True) if value else _Unknown(splits=False)
-        return [first, *_evaluate_behind(part.text[1:])]
-    return _evaluate_behind(part.text)
-
-
-def _evaluate_behind(text: str) -> list[_Value]:
-    match = _TILDE_BEHIND.search(text)
-    if match is None:
-        return [_Piece(text, quoted=False)]
-    return [_Piece(text[: match.end() - 1], quoted=False), _Unknown(splits=False)]
+        home = around.variables.literal("HOME")
+        values.append(_Piece(home, quoted=True) if home else _Unknown(splits=False))
+        text = text[1:]
+    if assigns and (match := _TILDE_BEHIND.search(text)):
+        return [*values, _Piece(text[: match.end() - 1], quoted=False), _Unknown(splits=False)]
+    return [*values, _Piece(text, quoted=False)]
 
 
 def _evaluate_parameter(part: Parameter, around: Surroundings, *, quoted: bool) -> _Value:
@@ -182,8 +182,9 @@ def _combine(values: list[_Value], span: Span, around: Surroundings) -> Word | N
         return None
     if len(choices) > _MAX_CHOICES:
         return None
-    made = tuple(Word(word.kind, before + word.text + behind, span) for word in choices)
-    return Word("choice", around.source[span[0] : span[1]], span, made)
+    if before or behind:
+        choices = tuple(Word("literal", before + word.text + behind, span) for word in choices)
+    return Word("choice", around.source[span[0] : span[1]], span, choices)
 
 
 def _unknown(values: list[_Value], span: Span, around: Surroundings, *, splits: bool) -> Word:

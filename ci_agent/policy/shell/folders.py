@@ -33,8 +33,7 @@ def change_folder(folder: Folder, arguments: tuple[Word, ...], variables: Variab
 
 
 def _home(variables: Variables) -> Folder:
-    known = variables.lookup("HOME")
-    home = known.choices[0].literal if known is not None and len(known.choices) == 1 else None
+    home = variables.literal("HOME")
     return home if home and home.startswith("/") else None
 
 

@@ -45,7 +45,8 @@ from ci_agent.policy.shell.syntax import (
 from ci_agent.policy.shell.variables import Known, Variables
 from ci_agent.policy.words import Word
 
-MAX_WORDS = 50_000
+MAX_WORDS = 5_000
+"""The words of all commands, once they are expanded."""
 
 _MODES: dict[RedirectOperator, RedirectMode] = {
     "<": "read",
@@ -278,7 +279,7 @@ class Follower:
         redirects = self._redirect_all(simple.redirects, folder)
         name = words[0].literal if words else None
         builtin = simple.builtin
-        function = builtin is None and name is not None and name in self.functions
+        function = builtin is None and name in self.functions and not self.notes.evaluates
         self.commands.append(Command(words, assignments, redirects, _shown(folder), simple.span, function, fed_by))
         if builtin is not None:
             return self._run_builtin(builtin, words[builtin.index + 1 :], simple, folder)
@@ -301,32 +302,34 @@ class Follower:
             return Outcome(change_folder(folder, arguments, self.variables), folder)
         if name in {"pushd", "popd", "eval"}:
             return Outcome(None, None)
-        if name == "exit" and not simple.redirects and ends_shell(arguments):
+        if name == "exit" and not simple.redirects and not simple.assignments and ends_shell(arguments):
             return Outcome(UNREACHABLE, UNREACHABLE)
-        if name == "set" and not self.notes.errexit_ends and sets_errexit(arguments):
-            self.errexit = True
+        if name == "set" and sets_errexit(arguments):
+            self.errexit = not (self.notes.errexit_ends or self.notes.evaluates)
         return Outcome(folder, folder)
 
     # Words, assignments and redirections.
 
     def _expand_words(self, simple: Simple, folder: Folder) -> tuple[Word, ...]:
         declared = {assignment.span: assignment for assignment in simple.declared}
+        lasting = len(simple.words) == len(declared) + 1 and simple.words[0].plain != "local"
         words: list[Word] = []
         for word in simple.words:
             if word.plain is not None:
                 words.append(Word("literal", word.plain, word.span))
             elif declared and (assignment := declared.get(word.span)):
-                words.append(_as_argument(self._assign(assignment, folder, lasting=True), assignment.append))
+                words.append(_as_argument(self._assign(assignment, folder, lasting=lasting), assignment.append))
             else:
                 words += self._expand(word, folder)
-        self.words += len(words)
-        if self.words > MAX_WORDS:
-            raise BoundExceededError(f"more than {MAX_WORDS} words")
         return tuple(words)
 
     def _expand(self, word: SourceWord, folder: Folder) -> list[Word]:
         self._visit(word.parts, folder)
-        return expand_word(word, Surroundings(self.source, self.variables, folder))
+        words = expand_word(word, Surroundings(self.source, self.variables, folder))
+        self.words += 2 * len(words) + sum(len(made.choices) for made in words)
+        if self.words > MAX_WORDS:
+            raise BoundExceededError(f"more than {MAX_WORDS} words")
+        return words
 
     def _value(self, word: SourceWord, folder: Folder) -> Word:
         self._visit(word.parts, folder)

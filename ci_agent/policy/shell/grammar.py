@@ -1,15 +1,22 @@
-"""Reads commands: lists, pipelines, compound commands, simple commands and their redirections."""
+"""Reads programs: lists of commands, pipelines, compound commands."""
 
 import re
 from collections.abc import Callable
 from typing import cast
 
 from ci_agent.policy.shell.arithmetic import read_arithmetic
-from ci_agent.policy.shell.builtins import DECLARING, note_assignments, note_builtin
 from ci_agent.policy.shell.conditional import read_conditional
-from ci_agent.policy.shell.here_documents import read_delimiter, read_newline
-from ci_agent.policy.shell.reader import DESCRIPTOR, Mask, Reader, Role
-from ci_agent.policy.shell.static_words import is_integer, static_text, word_set
+from ci_agent.policy.shell.here_documents import read_newline
+from ci_agent.policy.shell.reader import Mask, Reader
+from ci_agent.policy.shell.simple_commands import (
+    ENDS_COMMAND,
+    RESERVED_WORDS,
+    read_plain,
+    read_redirect,
+    read_role,
+    read_simple,
+)
+from ci_agent.policy.shell.static_words import is_integer, word_set
 from ci_agent.policy.shell.syntax import (
     AndOr,
     Branches,
@@ -22,36 +29,27 @@ from ci_agent.policy.shell.syntax import (
     Loop,
     Pipeline,
     Redirected,
-    RedirectOperator,
     Sequence,
     Simple,
-    SourceAssignment,
     SourceRedirect,
     SourceWord,
     Stage,
 )
 from ci_agent.policy.shell.variables import check_assignable
-from ci_agent.policy.shell.word_reader import read_value, read_word
+from ci_agent.policy.shell.word_reader import read_word
 
 _RESERVED = re.compile(
     r"(?:if|then|elif|else|fi|for|while|until|do|done|case|esac|select|function|time|coproc|\{|\}|!|\[\[)"
     r"(?=[ \t\n;|&()<>]|\Z)"
 )
-_RESERVED_WORDS = word_set(
-    "if then elif else fi for while until do done case esac select function time coproc in { } ! [[ ]]"
-)
 _CLOSERS = word_set("then elif else fi do done esac }")
-_ENDS_ITEM = re.compile(r";;&|;;|;&|;|&&|&(?!>)|\|\||\|&|\||\)|\n|\Z")
-_REDIRECT = re.compile(
-    r"(?:(?P<descriptor>[0-9]{1,3})|\{(?P<variable>[A-Za-z_][A-Za-z0-9_]*)\})?"
-    r"(?P<operator><<<|<<-|<<|<>|<&|<(?!\()|>>|>\||>&|>(?!\())|(?P<both>&>>|&>)"
-)
-_ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?=)")
-_ELEMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\[")
+_OPERATOR = re.compile(r"[ \t]*(;;&|;;|;&|;|&&|&(?!>)|\|\||\|&|\||\)|\n|\Z)")
+_EXTENDING = {";": ";&", "&": "&>", "|": "|&"}
+"""The characters that make a longer operator of one."""
 _FUNCTION = re.compile(r"([A-Za-z_][A-Za-z0-9_.:-]*)[ \t]*\([ \t]*\)")
 _FUNCTION_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]*(?=[ \t\n(])")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?=[ \t\n;])")
-_BEHIND_ARRAY = frozenset(("", *" \t\n;|&()<>"))
+_EMPTY_LINES = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n){1,100}")
 _IN = re.compile(r"in(?=[ \t\n;])")
 _TIME_OPTION = re.compile(r"-p(?=[ \t])")
 
@@ -61,11 +59,11 @@ def read_program(reader: Reader) -> Sequence:
     items: list[AndOr] = []
     while True:
         _skip_lines(reader)
-        if _at_closer(reader):
-            break
         before = reader.notes.moves
-        pipelines, operators = _read_and_or(reader)
-        terminator = _peek_operator(reader)
+        plain = read_plain(reader, read_program)
+        if plain is None and _at_closer(reader):
+            break
+        pipelines, operators, terminator = _read_and_or(reader, plain)
         background = terminator == "&"
         if background:
             reader.notes.moves = before
@@ -80,18 +78,25 @@ def read_program(reader: Reader) -> Sequence:
 
 
 def _peek_operator(reader: Reader) -> str:
-    reader.skip_blanks()
-    match = _ENDS_ITEM.match(reader.text, reader.position, reader.end)
-    return match[0] if match else ""
+    match = _OPERATOR.match(reader.text, reader.position, reader.end)
+    if match is None:
+        reader.skip_blanks()
+        match = _OPERATOR.match(reader.text, reader.position, reader.end)
+    if match is None:
+        return ""
+    reader.position = match.start(1)
+    return match[1]
 
 
 def _step(reader: Reader, operator: str) -> None:
     """Step over an operator; no continuation line may make another operator of it."""
     reader.position += len(operator)
+    if not reader.at("\\\n"):
+        return
     position = reader.position
     while reader.text.startswith("\\\n", position, reader.end):
         position += 2
-    if position > reader.position and reader.text[position : position + 1] in tuple("|&;<>()-"):
+    if reader.text[position : position + 1] in tuple(_EXTENDING.get(operator, "")):
         reader.fail("a continuation line in the middle of an operator")
 
 
@@ -99,6 +104,9 @@ def _skip_lines(reader: Reader) -> None:
     reader.skip_blanks()
     while reader.at("\n"):
         read_newline(reader, read_program)
+        while match := _EMPTY_LINES.match(reader.text, reader.position, reader.end):
+            reader.notes.count_pieces(match[0].count("\n"))
+            reader.position = match.end()
         reader.skip_blanks()
 
 
@@ -127,33 +135,40 @@ def _read_body(reader: Reader) -> Sequence:
     return program
 
 
-def _read_and_or(reader: Reader) -> tuple[tuple[Pipeline, ...], tuple[str, ...]]:
-    pipelines, operators = [_read_pipeline(reader)], list[str]()
-    while (operator := _peek_operator(reader)) in {"&&", "||"}:
+def _read_and_or(reader: Reader, plain: Simple | None) -> tuple[tuple[Pipeline, ...], tuple[str, ...], str]:
+    """`plain` is the first command where that has been read already. Also returns the operator behind it all."""
+    pipeline, operator = _read_pipeline(reader, plain)
+    if operator not in {"&&", "||"}:
+        return (pipeline,), (), operator
+    pipelines, operators = [pipeline], list[str]()
+    while operator in {"&&", "||"}:
         _step(reader, operator)
         _skip_lines(reader)
         operators.append(operator)
-        pipelines.append(_read_pipeline(reader))
-    return tuple(pipelines), tuple(operators)
+        pipeline, operator = _read_pipeline(reader, read_plain(reader, read_program))
+        pipelines.append(pipeline)
+    return tuple(pipelines), tuple(operators), operator
 
 
-def _read_pipeline(reader: Reader) -> Pipeline:
+def _read_pipeline(reader: Reader, plain: Simple | None) -> tuple[Pipeline, str]:
+    """Also returns the operator behind it."""
     before, negated = reader.notes.moves, False
-    while (word := _peek_reserved(reader)) in {"!", "time"}:
+    while plain is None and (word := _peek_reserved(reader)) in {"!", "time"}:
+        reader.notes.count_pieces(1)
         if word == "!":
             reader.position += 1
             negated = not negated
         else:
             _read_time(reader)
         reader.skip_blanks()
-    stages = [_read_stage(reader)]
+    stages: list[Stage] = [plain or _read_stage(reader)]
     while (operator := _peek_operator(reader)) in {"|", "|&"}:
         _step(reader, operator)
         _skip_lines(reader)
-        stages.append(_read_stage(reader))
+        stages.append(read_plain(reader, read_program) or _read_stage(reader))
     if len(stages) > 1:
         reader.notes.moves = before
-    return Pipeline(tuple(stages), negated)
+    return Pipeline(tuple(stages), negated), operator
 
 
 def _read_time(reader: Reader) -> None:
@@ -181,6 +196,7 @@ def _read_stage(reader: Reader) -> Stage:
         reader.fail(f"unexpected {word!r}")
     elif reader.at("(("):
         reader.position += 2
+        reader.notes.count_command()
         command = Evaluation(read_arithmetic(reader, quoted=True)[0])
     elif reader.at("("):
         command = _read_subshell(reader)
@@ -188,21 +204,19 @@ def _read_stage(reader: Reader) -> Stage:
         reader.position = match.end()
         return _read_function(reader, match[1], start)
     else:
-        return _read_simple(reader)
+        return read_simple(reader, read_program)
     redirects = _read_redirects(reader)
     return Redirected(command, redirects, reader.span(start, reader.position))
 
 
 def _read_redirects(reader: Reader) -> tuple[SourceRedirect, ...]:
     redirects: list[SourceRedirect] = []
-    while True:
-        reader.skip_blanks()
-        redirect = _read_redirect(reader)
-        if redirect is None:
-            break
+    reader.skip_blanks()
+    while redirect := read_redirect(reader, read_program):
         redirects.append(redirect)
-    if not _ENDS_ITEM.match(reader.text, reader.position, reader.end):
-        reader.fail("unexpected text behind a compound command")
+        reader.skip_blanks()
+    if not ENDS_COMMAND.match(reader.text, reader.position, reader.end):
+        reader.fail_at_token()
     return tuple(redirects)
 
 
@@ -298,7 +312,7 @@ def _read_items(reader: Reader) -> tuple[SourceWord, ...] | None:
     words: list[SourceWord] = []
     reader.skip_blanks()
     while reader.peek() not in {";", "\n", ""}:
-        words.append(_read_role(reader, "item"))
+        words.append(read_role(reader, read_program, "item"))
         reader.skip_blanks()
     return tuple(words)
 
@@ -349,7 +363,6 @@ def _read_conditional(reader: Reader) -> Compound:
     start = reader.position - 2
     conditional = read_conditional(reader, read_program)
     reader.roles.append((start, reader.position, "test"))
-    reader.notes.count_command(conditional.span)
     return conditional
 
 
@@ -389,7 +402,7 @@ def _read_function(reader: Reader, name: str, start: int) -> Function:
     """Read the body. Nothing in it moves the shell now; if it ever may, the folder is unknown everywhere."""
     before = reader.notes.moves
     _skip_lines(reader)
-    if name in _RESERVED_WORDS or (_peek_reserved(reader) != "{" and not reader.at("(")) or reader.at("(("):
+    if name in RESERVED_WORDS or (_peek_reserved(reader) != "{" and not reader.at("(")) or reader.at("(("):
         reader.fail(f"the definition of function {name!r} is not understood", start)
     body = cast("Redirected", _read_stage(reader))
     if reader.notes.moves != before:
@@ -397,135 +410,3 @@ def _read_function(reader: Reader, name: str, start: int) -> Function:
     reader.notes.moves = before
     reader.notes.functions.add(name)
     return Function(name, body, reader.span(start, reader.position))
-
-
-# Simple commands.
-
-
-def _read_simple(reader: Reader) -> Simple:
-    start = end = reader.position
-    assignments: list[SourceAssignment] = []
-    words: list[SourceWord] = []
-    redirects: list[SourceRedirect] = []
-    declared: list[SourceAssignment] = []
-    while True:
-        reader.skip_blanks()
-        if redirect := _read_redirect(reader):
-            redirects.append(redirect)
-        elif _ENDS_ITEM.match(reader.text, reader.position, reader.end):
-            break
-        elif words and words[0].plain in DECLARING:
-            words.append(_read_declared(reader, declared))
-        elif words:
-            words.append(_read_role(reader, "argument"))
-        elif _ASSIGNMENT.match(reader.text, reader.position, reader.end):
-            assignments.append(_read_assignment(reader, "assignment"))
-        else:
-            words.append(_read_name(reader))
-        end = reader.position
-    if start == end:
-        reader.fail(f"unexpected {reader.peek() or 'end'!r}")
-    if words and words[0].plain is None and static_text(words[0]) == "[":
-        _note_bracket(reader, start)
-    span = reader.span(start, end)
-    reader.notes.count_command(span)
-    note_assignments(reader, assignments, words)
-    builtin = note_builtin(reader, words, declared, read_program)
-    return Simple(tuple(assignments), tuple(words), tuple(redirects), tuple(declared), builtin, span)
-
-
-def _note_bracket(reader: Reader, start: int) -> None:
-    """`[ ... ]` is one stretch to the second reading."""
-    words = [role for role in reader.roles if role[0] >= start and role[2] in {"name", "argument"}]
-    reader.roles[:] = [role for role in reader.roles if role not in words]
-    reader.roles.append((words[0][0], words[-1][1], "test"))
-
-
-def _read_role(reader: Reader, role: Role) -> SourceWord:
-    start = reader.position
-    word = read_word(reader, read_program)
-    reader.roles.append((start, reader.position, role))
-    return word
-
-
-def _read_name(reader: Reader) -> SourceWord:
-    start = reader.position
-    if _ELEMENT.match(reader.text, start, reader.end):
-        reader.fail("the assignment of one element of an array")
-    word = _read_role(reader, "name")
-    source = reader.text[start : reader.position]
-    if source in _RESERVED_WORDS:
-        reader.fail(f"unexpected {source!r}", start, reader.position)
-    return word
-
-
-def _read_declared(reader: Reader, declared: list[SourceAssignment]) -> SourceWord:
-    """An argument of `export` and its like, which may have the form of an assignment."""
-    if _ELEMENT.match(reader.text, reader.position, reader.end):
-        reader.fail("the assignment of one element of an array")
-    if not _ASSIGNMENT.match(reader.text, reader.position, reader.end):
-        return _read_role(reader, "argument")
-    assignment = _read_assignment(reader, "argument")
-    declared.append(assignment)
-    return SourceWord(None, (), assignment.span)
-
-
-def _read_assignment(reader: Reader, role: Role) -> SourceAssignment:
-    start = reader.position
-    match = cast("re.Match[str]", _ASSIGNMENT.match(reader.text, start, reader.end))
-    reader.position = match.end()
-    elements: tuple[SourceWord, ...] | None = None
-    if reader.at("("):
-        elements = _read_elements(reader)
-        value = SourceWord(None, (), reader.span(match.end(), reader.position))
-    else:
-        value = read_value(reader, read_program)
-    reader.roles.append((start, reader.position, role))
-    return SourceAssignment(match[1], value, elements, match[2] == "+=", reader.span(start, reader.position))
-
-
-def _read_elements(reader: Reader) -> tuple[SourceWord, ...]:
-    words: list[SourceWord] = []
-    start = reader.position
-    reader.position += 1
-    _skip_array_blanks(reader)
-    while not reader.at(")"):
-        if reader.at("["):
-            reader.fail("the assignment of one element of an array")
-        words.append(read_word(reader, read_program))
-        _skip_array_blanks(reader)
-    reader.position += 1
-    if reader.peek() not in _BEHIND_ARRAY:
-        reader.fail("an array that is not understood", start, reader.position)
-    return tuple(words)
-
-
-def _skip_array_blanks(reader: Reader) -> None:
-    reader.skip_blanks()
-    while reader.at("\n") and not reader.pending:
-        reader.position += 1
-        reader.skip_blanks()
-
-
-def _read_redirect(reader: Reader) -> SourceRedirect | None:
-    match = _REDIRECT.match(reader.text, reader.position, reader.end)
-    if match is None:
-        return None
-    start, variable = reader.position, match["variable"]
-    operator = cast("RedirectOperator", match["operator"] or match["both"])
-    reader.position = match.end()
-    if reader.at("\\\n") or reader.peek() in {"(", "&", "|"}:
-        reader.fail("a redirection that is not understood", start, reader.position)
-    if variable:
-        check_assignable(reader, variable)
-        reader.notes.assign(variable, integer=True)
-        reader.masks.append(Mask(match.start("variable") - 1, match.end("variable") + 1, "1"))
-    if operator in {"<<", "<<-"}:
-        return read_delimiter(reader, start, operator)
-    reader.skip_blanks()
-    if reader.peek() in {"<", ">"} and not reader.text.startswith("(", reader.position + 1, reader.end):
-        reader.fail("a redirection without a target", start, reader.position)
-    target = _read_role(reader, "target")
-    if operator == "<&" and not DESCRIPTOR.fullmatch(static_text(target) or ""):
-        reader.fail("a copy of a descriptor whose number is not certain", start, reader.position)
-    return SourceRedirect(operator, target, variable, [], reader.span(start, reader.position))

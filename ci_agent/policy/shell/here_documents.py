@@ -38,21 +38,13 @@ def read_newline(reader: Reader, read_program: ReadProgram) -> None:
 
 
 def _read_document(reader: Reader, document: HereDocument, read_program: ReadProgram) -> None:
+    reader.notes.count_command()
     start = reader.position
-    while True:
-        line_start = reader.position
-        line, joined = _read_line(reader, document.quoted)
-        line = line.lstrip("\t") if document.strips_tabs else line
-        if line == document.delimiter and not joined:
-            break
-        if line.startswith(document.delimiter) and (line == document.delimiter or ")" in line):
-            reader.fail("a line that only some shells take for the end of the here-document", line_start)
-        if reader.position >= reader.end:
-            reader.fail(f"a here-document without its last line {document.delimiter!r}", start)
-        reader.position += 1
+    joins = not document.quoted and reader.text.find("\\\n", start, reader.end) >= 0
+    last_line = _find_joined(reader, document) if joins else _find(reader, document)
     reader.masks.append(Mask(start, reader.position, " "))
     if not document.quoted:
-        body = Reader(reader.text, start, line_start, reader.notes, reader.outer)
+        body = Reader(reader.text, start, last_line, reader.notes, reader.outer)
         document.body.extend(read_body(body, read_program))
         if document.body:
             reader.notes.units.append(Unit(body.text, start, body.end, body.roles, body.masks, True, body.outer))
@@ -60,16 +52,54 @@ def _read_document(reader: Reader, document: HereDocument, read_program: ReadPro
         reader.position += 1
 
 
-def _read_line(reader: Reader, quoted: bool) -> tuple[str, bool]:
-    """One line, with those that a backslash joins to it unless the delimiter is quoted; the cursor ends behind it."""
+def _find(reader: Reader, document: HereDocument) -> int:
+    """Where the line with the delimiter begins; the cursor ends behind that line."""
+    blanks = "\t*" if document.strips_tabs else ""
+    beginning = re.compile(rf"^{blanks}{re.escape(document.delimiter)}(.*)$", re.MULTILINE)
+    for match in beginning.finditer(reader.text, reader.position, reader.end):
+        if not match[1]:
+            reader.position = match.end()
+            return match.start()
+        reader.notes.count_pieces(1)
+        _check_last_line(reader, match[1], *match.span())
+    reader.fail(f"a here-document without its last line {document.delimiter!r}")
+
+
+def _find_joined(reader: Reader, document: HereDocument) -> int:
+    """The same where backslashes at the ends of lines join lines, before bash looks for the delimiter."""
+    start = reader.position
+    while True:
+        line_start = reader.position
+        line, joined = _read_line(reader)
+        line = line.lstrip("\t") if document.strips_tabs else line
+        if line == document.delimiter and not joined:
+            return line_start
+        if line.startswith(document.delimiter):
+            rest = ")" if joined else line.removeprefix(document.delimiter)
+            _check_last_line(reader, rest, line_start, reader.position)
+        if reader.position >= reader.end:
+            reader.fail(f"a here-document without its last line {document.delimiter!r}", start)
+        reader.notes.count_pieces(1)
+        reader.position += 1
+
+
+def _check_last_line(reader: Reader, rest: str, start: int, end: int) -> None:
+    """Inside a substitution bash takes a delimiter with a `)` somewhere behind it for the end of a here-document."""
+    if ")" in rest:
+        reader.fail("a line that only some shells take for the end of the here-document", start, end)
+
+
+def _read_line(reader: Reader) -> tuple[str, bool]:
+    """One line, with those that a backslash joins to it; the cursor ends behind it."""
     pieces: list[str] = []
     while True:
         stop = reader.text.find("\n", reader.position, reader.end)
         stop = reader.end if stop < 0 else stop
         piece = reader.text[reader.position : stop]
         reader.position = stop
-        backslashes = 0 if quoted else len(piece) - len(piece.rstrip("\\"))
+        backslashes = len(piece) - len(piece.rstrip("\\"))
         if backslashes % 2 == 0 or stop >= reader.end:
             return "".join((*pieces, piece)), bool(pieces)
         pieces.append(piece[:-1])
+        reader.notes.count_pieces(1)
         reader.position += 1

@@ -8,7 +8,10 @@ from ci_agent.policy.shell.program import BoundExceededError, UnparsableError
 from ci_agent.policy.shell.syntax import Part, Span
 
 MAX_NESTING = 64
-MAX_COMMANDS = 10_000
+MAX_COMMANDS = 1_000
+"""Simple and compound commands, substitutions and here-documents."""
+MAX_PIECES = 5_000
+"""Words, and what words consist of."""
 
 Role: TypeAlias = Literal["name", "argument", "assignment", "target", "item", "test"]
 """What a stretch of the text is: the name or an argument of a command, an assignment before one, the target of a
@@ -17,6 +20,8 @@ redirection, an item of a `for`, a whole `[[ ... ]]`."""
 DESCRIPTOR = re.compile(r"[0-9]+-?|-")
 """What stands behind `>&` and `<&` when a descriptor is copied, moved or closed."""
 
+_TOKEN = re.compile(r"[^\s;|&()<>]{1,40}|[;|&()<>]{1,3}")
+_MAY_SKIP = frozenset(" \t\\#")
 _BLANKS = re.compile(r"[ \t]*")
 
 
@@ -55,6 +60,7 @@ class Notes:
     """What the text does to the shell that runs it, wherever in the text it does it."""
 
     commands: int = 0
+    pieces: int = 0
     depth: int = 0
     units: list[Unit] = field(default_factory=list)
     assigned: dict[str, int] = field(default_factory=dict)
@@ -69,6 +75,8 @@ class Notes:
     function_moves: bool = False
     """A function or a trap may leave the shell in another folder, nobody knows when."""
     functions: set[str] = field(default_factory=set)
+    unset: set[str] = field(default_factory=set)
+    """The names given to `unset`, which for want of a variable takes away a function."""
     arrays: set[str] = field(default_factory=set)
     declared: set[str] = field(default_factory=set)
     """The variables to which `export` and its like give a value, which for an array would be evaluated."""
@@ -76,10 +84,15 @@ class Notes:
     """`eval` or `source`: any variable may change unseen."""
     errexit_ends: bool = False
 
-    def count_command(self, span: Span) -> None:
+    def count_command(self) -> None:
         self.commands += 1
         if self.commands > MAX_COMMANDS:
-            raise BoundExceededError(f"more than {MAX_COMMANDS} commands (at character {span[0]})")
+            raise BoundExceededError(f"more than {MAX_COMMANDS} commands")
+
+    def count_pieces(self, count: int) -> None:
+        self.pieces += count
+        if self.pieces > MAX_PIECES:
+            raise BoundExceededError(f"more than {MAX_PIECES} words and parts of words")
 
     def assign(self, name: str, *, integer: bool = False, certain: bool = True) -> None:
         """Note one place that changes the variable `name`; an uncertain one makes its value unknown everywhere."""
@@ -108,7 +121,17 @@ class Reader:
         begin = self.position if start is None else start
         raise UnparsableError(reason, self.span(begin, min(begin + 1, self.end) if end is None else end))
 
+    def fail_at_token(self) -> NoReturn:
+        """Refuse what stands at the cursor, where something else had to stand."""
+        if self.position >= self.end:
+            self.fail("the text ends where something is missing")
+        match = _TOKEN.match(self.text, self.position, self.end)
+        end = match.end() if match else self.position + 1
+        self.fail(f"unexpected {self.text[self.position : end]!r}", self.position, end)
+
     def enter(self) -> None:
+        self.notes.count_command()
+        self.notes.count_command()
         self.notes.depth += 1
         if self.notes.depth > MAX_NESTING:
             raise BoundExceededError(f"more than {MAX_NESTING} levels of nesting (at character {self.position})")
@@ -125,8 +148,11 @@ class Reader:
 
     def skip_blanks(self) -> None:
         """Skip blanks, continuation lines and a comment, between two tokens."""
+        if self.peek() not in _MAY_SKIP:
+            return
         position = self._skip_spaces(self.position)
         while self.text.startswith("\\\n", position, self.end):
+            self.notes.count_pieces(1)
             self.masks.append(Mask(position, position + 2, " "))
             position = self._skip_spaces(position + 2)
         if position < self.end and self.text[position] == "#":

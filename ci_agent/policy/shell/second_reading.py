@@ -1,6 +1,7 @@
 """Holds the program as read against a second, independent reading by the tree-sitter grammar of bash."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
 from functools import cache
 
 import tree_sitter
@@ -10,8 +11,13 @@ from ci_agent.policy.shell.program import UnparsableError
 from ci_agent.policy.shell.reader import Role, Unit
 from ci_agent.policy.shell.static_words import word_set
 
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 _Stretch = tuple[int, int, Role]
 
+_LEAVES = word_set(
+    "word number string_content raw_string ansi_c_string variable_name special_variable_name test_operator regex "
+    "file_descriptor comment"
+)
 _KINDS = word_set(
     """
     program command command_name word number concatenation string string_content raw_string ansi_c_string
@@ -24,13 +30,8 @@ _KINDS = word_set(
     function_definition comment brace_expression subscript
     """
 )
-"""The kinds of nodes that are understood; any other is a disagreement."""
+"""The kinds of nodes that are understood, without and with others inside; any other is a disagreement."""
 
-_EXPRESSIONS = word_set(
-    "declaration_command c_style_for_statement arithmetic_expansion binary_expression parenthesized_expression "
-    "ternary_expression"
-)
-"""Where what looks like an assignment is none that stands before a command."""
 _REDIRECTS = frozenset({"file_redirect", "herestring_redirect"})
 
 
@@ -59,7 +60,7 @@ def _prepare(unit: Unit) -> tuple[bytes, int]:
     pieces.append(unit.text[position : unit.end])
     text = "".join(pieces)
     source = f': "{text}"' if unit.string else text
-    return source.encode("ascii", "replace"), (3 if unit.string else 0) - unit.start
+    return _NOT_ASCII.sub("x", source).encode("ascii"), (3 if unit.string else 0) - unit.start
 
 
 def _disagreement(unit: Unit, start: int, end: int, shift: int) -> UnparsableError:
@@ -76,56 +77,117 @@ def _parser() -> tree_sitter.Parser:
 def _read(source: bytes, unit: Unit, shift: int) -> list[_Stretch]:
     """The commands, words and redirections that the grammar sees."""
     root = _parser().parse(source).root_node
-    broken = root.has_error
+    if root.has_error:
+        broken = _find_error(root)
+        raise _disagreement(unit, broken.start_byte, broken.end_byte, shift)
     found: list[_Stretch] = []
     nodes = [root]
     while nodes:
         node = nodes.pop()
-        if not node.is_named:
-            continue
-        if node.type not in _KINDS or (broken and (node.is_error or node.is_missing)):
-            raise _disagreement(unit, node.start_byte, node.end_byte, shift)
-        children = node.children
-        nodes += reversed(children)
-        _note(node, children, found)
-    if broken:
-        raise _disagreement(unit, 0, len(source), shift)
+        kind, children = node.type, node.children
+        for child in children:
+            if child.is_named and child.type not in _LEAVES:
+                if child.type not in _KINDS:
+                    raise _disagreement(unit, child.start_byte, child.end_byte, shift)
+                nodes.append(child)
+        note = _NOTES.get(kind, _note_assignments)
+        note(node, children, found)
     return found
 
 
-def _note(node: tree_sitter.Node, children: list[tree_sitter.Node], found: list[_Stretch]) -> None:
-    kind = node.type
-    if kind == "command":
-        words = [child for child in children if child.type not in _REDIRECTS and child.type != "variable_assignment"]
-        late = [word for child in children if child.type in _REDIRECTS for word in _note_redirect(child, found)]
-        _note_words(sorted(_join(words) + late), found, named=False)
-    elif kind in {"declaration_command", "unset_command"}:
-        _note_words(_join(children), found, named=False)
-    elif kind == "test_command":
-        found.append((node.start_byte, node.end_byte, "test"))
-    elif kind == "for_statement":
-        found += ((start, end, "item") for start, end in _join(node.children_by_field_name("value")))
-    elif kind == "redirected_statement":
-        late = [word for child in children if child.type in _REDIRECTS for word in _note_redirect(child, found)]
-        _note_words(late, found, named=children[0].type not in _REDIRECTS)
-    if kind not in _EXPRESSIONS and (not children or children[0].type != "(("):
-        found += (
-            (child.start_byte, child.end_byte, "assignment")
-            for child in children
-            if child.type == "variable_assignment"
-        )
+def _find_error(root: tree_sitter.Node) -> tree_sitter.Node:
+    """The innermost node that does not parse."""
+    node = root
+    while inner := [child for child in node.children if child.has_error]:
+        node = inner[0]
+    return node
+
+
+def _note_assignments(_: tree_sitter.Node, children: list[tree_sitter.Node], found: list[_Stretch]) -> None:
+    found += (
+        (child.start_byte, child.end_byte, "assignment") for child in children if child.type == "variable_assignment"
+    )
+
+
+def _note_command(_: tree_sitter.Node, children: list[tree_sitter.Node], found: list[_Stretch]) -> None:
+    words: list[tuple[int, int]] = []
+    late: list[tuple[int, int]] = []
+    for child in children:
+        kind = child.type
+        if kind in _REDIRECTS:
+            late += _note_redirect(child, found)
+        elif kind == "variable_assignment":
+            found.append((child.start_byte, child.end_byte, "assignment"))
+        else:
+            _add_word(words, child)
+    _note_words(sorted(words + late) if late else words, found, named=False)
+
+
+def _note_declaration(_: tree_sitter.Node, children: list[tree_sitter.Node], found: list[_Stretch]) -> None:
+    _note_words(_join(children), found, named=False)
+
+
+def _note_test(node: tree_sitter.Node, _: list[tree_sitter.Node], found: list[_Stretch]) -> None:
+    found.append((node.start_byte, node.end_byte, "test"))
+
+
+def _note_items(node: tree_sitter.Node, _: list[tree_sitter.Node], found: list[_Stretch]) -> None:
+    found += ((start, end, "item") for start, end in _join(node.children_by_field_name("value")))
+
+
+def _note_redirected(_: tree_sitter.Node, children: list[tree_sitter.Node], found: list[_Stretch]) -> None:
+    _note_assignments(_, children, found)
+    late = [word for child in children if child.type in _REDIRECTS for word in _note_redirect(child, found)]
+    _note_words(late, found, named=children[0].type not in _REDIRECTS)
+
+
+def _note_compound(_: tree_sitter.Node, children: list[tree_sitter.Node], found: list[_Stretch]) -> None:
+    if children[0].type != "((":
+        _note_assignments(_, children, found)
+
+
+def _note_nothing(_: tree_sitter.Node, __: list[tree_sitter.Node], ___: list[_Stretch]) -> None:
+    """In expressions, what looks like an assignment is none that stands before a command."""
+
+
+_NOTES: dict[str, Callable[[tree_sitter.Node, list[tree_sitter.Node], list[_Stretch]], None]] = {
+    "command": _note_command,
+    "compound_statement": _note_compound,
+    "declaration_command": _note_declaration,
+    "unset_command": _note_declaration,
+    "test_command": _note_test,
+    "for_statement": _note_items,
+    "redirected_statement": _note_redirected,
+    **dict.fromkeys(
+        (
+            "arithmetic_expansion",
+            "binary_expression",
+            "c_style_for_statement",
+            "command_name",
+            "concatenation",
+            "parenthesized_expression",
+            "string",
+            "ternary_expression",
+        ),
+        _note_nothing,
+    ),
+}
 
 
 def _join(nodes: Iterable[tree_sitter.Node]) -> list[tuple[int, int]]:
     """The words that nodes make; nodes with nothing between them are one word."""
     words: list[tuple[int, int]] = []
     for node in nodes:
-        start, end = node.start_byte, node.end_byte
-        if words and words[-1][1] == start:
-            words[-1] = (words[-1][0], end)
-        else:
-            words.append((start, end))
+        _add_word(words, node)
     return words
+
+
+def _add_word(words: list[tuple[int, int]], node: tree_sitter.Node) -> None:
+    start, end = node.start_byte, node.end_byte
+    if words and words[-1][1] == start:
+        words[-1] = (words[-1][0], end)
+    else:
+        words.append((start, end))
 
 
 def _note_words(words: list[tuple[int, int]], found: list[_Stretch], *, named: bool) -> None:

@@ -1,7 +1,10 @@
-"""The tree of a bash program: what was written, before anything is expanded."""
+"""The tree of a bash program: what was written, before anything is expanded.
+
+The nodes that a long program has by the thousand are tuples, which are made faster than dataclasses.
+"""
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 Span: TypeAlias = tuple[int, int]
 
@@ -49,8 +52,7 @@ class Arithmetic:
 Part: TypeAlias = Text | Parameter | Substitution | Arithmetic
 
 
-@dataclass(frozen=True, slots=True)
-class SourceWord:
+class SourceWord(NamedTuple):
     """One word. `plain` is its value when no character in it means anything to the shell; it then has no parts."""
 
     plain: str | None
@@ -82,8 +84,7 @@ class SourceRedirect:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class Simple:
+class Simple(NamedTuple):
     assignments: tuple[SourceAssignment, ...]
     words: tuple[SourceWord, ...]
     redirects: tuple[SourceRedirect, ...]
@@ -192,14 +193,12 @@ class Redirected:
 Stage: TypeAlias = Simple | Redirected | Function
 
 
-@dataclass(frozen=True, slots=True)
-class Pipeline:
+class Pipeline(NamedTuple):
     stages: tuple[Stage, ...]
     negated: bool
 
 
-@dataclass(frozen=True, slots=True)
-class AndOr:
+class AndOr(NamedTuple):
     """Pipelines joined by `&&` and `||`; `operators` has one entry fewer than `pipelines`."""
 
     pipelines: tuple[Pipeline, ...]
@@ -207,6 +206,5 @@ class AndOr:
     background: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Sequence:
+class Sequence(NamedTuple):
     items: tuple[AndOr, ...]

@@ -15,7 +15,9 @@ _DIRECTING = word_set(
 """They change how the shell reads, expands or finds commands."""
 INTEGERS = frozenset({"BASHPID", "EPOCHSECONDS", "EUID", "LINENO", "PPID", "RANDOM", "SECONDS", "SRANDOM", "UID"})
 """The shell gives them integers."""
-_CHANGING = INTEGERS | word_set("DIRSTACK FUNCNAME GROUPS OLDPWD OPTARG OPTIND PIPESTATUS PWD REPLY _")
+_CHANGING = INTEGERS | word_set(
+    "COLUMNS DIRSTACK EPOCHREALTIME FUNCNAME GROUPS LINES OLDPWD OPTARG OPTIND PIPESTATUS PWD REPLY _"
+)
 """The shell changes them itself."""
 _LOCALE = re.compile(r"LANG|LC_[A-Z]+|LANGUAGE")
 _SAFE_LOCALE = re.compile(r"(?:C|POSIX|[A-Za-z_]+\.UTF-?8|C\.utf8|[a-z]{2}_[A-Z]{2}\.utf8)?")
@@ -30,7 +32,7 @@ def check_assignable(reader: Reader, name: str) -> None:
 
 def check_locale(reader: Reader, name: str, value: str | None) -> None:
     """Refuse another character encoding for the shell itself: the same bytes may then be other characters."""
-    if _LOCALE.fullmatch(name) and not _SAFE_LOCALE.fullmatch("?" if value is None else value):
+    if name.startswith("L") and _LOCALE.fullmatch(name) and not _SAFE_LOCALE.fullmatch("?" if value is None else value):
         reader.fail(f"a new value for {name} that may change the character encoding")
 
 
@@ -83,6 +85,11 @@ class Variables:
             return None
         value = self.environment.get(name)
         return None if value is None else Known((literal_word(value),))
+
+    def literal(self, name: str) -> str | None:
+        """The one value that the variable has here; None: not known."""
+        known = self.lookup(name)
+        return known.choices[0].literal if known is not None and len(known.choices) == 1 else None
 
     def is_integer(self, name: str) -> bool:
         known = self.lookup(name)

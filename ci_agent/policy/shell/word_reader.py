@@ -11,12 +11,17 @@ from ci_agent.policy.shell.syntax import Parameter, Part, Sequence, SourceWord, 
 ReadProgram = Callable[[Reader], Sequence]
 """Reads commands up to the end or to a `)` that closes nothing; grammar.py has it."""
 
-_ORDINARY = r"A-Za-z0-9_./:=,@%+^\-\x80-\U0010ffff"
-_PLAIN = re.compile(rf"[{_ORDINARY}][{_ORDINARY}#!]*(?=[ \t\n;|&()<>]|\Z)")
-_UNQUOTED = re.compile(r"[^ \t\n;|&()<>'\"\\$`]+")
-_IN_DOUBLE = re.compile(r"[^\"\\$`]+")
+_BLANKS_BEYOND_ASCII = "\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+_BEYOND_ASCII = "\u00a1-\u167f\u1681-\u1fff\u200b-\u2027\u202a-\u202e\u2030-\u205e\u2060-\u2fff\u3001-\U0010ffff"
+ORDINARY = rf"A-Za-z0-9_./:=,@%+^\-{_BEYOND_ASCII}"
+"""The characters that mean nothing to the shell wherever they stand, for use in a set."""
+_PLAIN = re.compile(rf"[{ORDINARY}][{ORDINARY}#!]*(?=[ \t\n;|&()<>]|\Z)")
+_UNQUOTED = re.compile(rf"[^ \t\n;|&()<>'\"\\$`{_BLANKS_BEYOND_ASCII}]+")
+_IN_DOUBLE = re.compile(r"[^\"\\$`]*(?:\\.[^\"\\$`]*)*", re.DOTALL)
+_ESCAPE_IN_DOUBLE = re.compile(r"\\(?:\n|([$`\"\\]))")
 _IN_BODY = re.compile(r"[^\\$`]+")
 _IN_REGEX = re.compile(r"[^ \t\n;|&()<>'\"\\$`]+")
+_BRACES = frozenset("[]{}")
 _ENDS_WORD = frozenset(" \t\n;|&()<>")
 _ANSI_C = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
 _VARIABLE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!\-])")
@@ -34,10 +39,12 @@ def read_word(reader: Reader, read_program: ReadProgram) -> SourceWord:
     plain = _PLAIN.match(reader.text, start, reader.end)
     if plain is not None:
         reader.position = plain.end()
+        reader.notes.count_pieces(1)
         return SourceWord(plain[0], (), reader.span(start, reader.position))
     parts = _read_parts(reader, read_program)
     if not parts:
-        reader.fail(f"unexpected {reader.peek() or 'end'!r}")
+        reader.fail_at_token()
+    reader.notes.count_pieces(1)
     if reader.pending and "\n" in reader.text[start : reader.position]:
         reader.fail("a line break inside a word while a here-document waits for its body", start, reader.position)
     return SourceWord(None, tuple(parts), reader.span(start, reader.position))
@@ -77,6 +84,7 @@ def read_body(reader: Reader, read_program: ReadProgram) -> tuple[Part, ...]:
     """Read the body of a here-document whose delimiter is not quoted: the whole range of the reader."""
     parts: list[Part] = []
     while reader.position < reader.end:
+        reader.notes.count_pieces(1)
         start = reader.position
         if match := _IN_BODY.match(reader.text, start, reader.end):
             reader.position = match.end()
@@ -116,15 +124,20 @@ def _end_before_continuation(reader: Reader, parts: list[Part]) -> None:
 
 def _read_part(reader: Reader, read_program: ReadProgram, parts: list[Part], unquoted: re.Pattern[str]) -> None:
     start = reader.position
+    reader.notes.count_pieces(1)
     if match := unquoted.match(reader.text, start, reader.end):
         reader.position = match.end()
         parts.append(Text(match[0], quoted=False))
+        if match.end() > start + 1 and not _BRACES.isdisjoint(match[0]):
+            reader.masks.append(Mask(start, reader.position, "x"))
     elif reader.at("'"):
         parts.append(Text(_read_single(reader), quoted=True))
     elif reader.at('"'):
         _read_double(reader, read_program, parts)
     elif reader.at("\\"):
         parts.append(Text(_read_escaped(reader), quoted=True))
+    elif reader.peek() not in {"$", "`"}:
+        reader.fail("a blank that only looks like one, outside of quotes")
     else:
         _read_expansion(reader, read_program, parts, quoted=False)
 
@@ -157,27 +170,24 @@ def _read_double(reader: Reader, read_program: ReadProgram, parts: list[Part]) -
     reader.position += 1
     while not reader.at('"'):
         start = reader.position
-        if match := _IN_DOUBLE.match(reader.text, start, reader.end):
+        match = _IN_DOUBLE.match(reader.text, start, reader.end)
+        if match and match[0]:
             reader.position = match.end()
-            parts.append(Text(match[0], quoted=True))
-        elif reader.at("\\"):
-            reader.position += 2
-            parts.append(Text(_unescape_in_double(reader.text[start : start + 2]), quoted=True))
-        elif start >= reader.end:
+            parts.append(Text(_unescape_in_double(match[0]), quoted=True))
+        elif reader.peek() in {"", "\\"}:
             reader.fail("a double quote that nothing closes", opening)
         else:
             _read_expansion(reader, read_program, parts, quoted=True)
     reader.position += 1
 
 
-def _unescape_in_double(pair: str) -> str:
-    if pair == "\\\n":
-        return ""
-    return pair[1:] if pair[1:] in {"$", "`", '"', "\\"} else pair
+def _unescape_in_double(text: str) -> str:
+    return "".join(filter(None, _ESCAPE_IN_DOUBLE.split(text))) if "\\" in text else text
 
 
 def _read_expansion(reader: Reader, read_program: ReadProgram, parts: list[Part], *, quoted: bool) -> None:
     """Read what begins with `$` or a backtick."""
+    reader.notes.count_pieces(1)
     if reader.at("`"):
         parts.append(_read_backticks(reader, read_program, quoted))
     elif reader.at("$(("):
@@ -211,6 +221,8 @@ def _read_lone_dollar(reader: Reader, read_program: ReadProgram, parts: list[Par
         reader.masks.append(Mask(start, start + 1, "x"))
         _read_double(reader, read_program, parts)
         return
+    if not quoted:
+        reader.masks.append(Mask(start, start + 1, "x"))
     parts.append(Text("$", quoted=True))
 
 
@@ -307,6 +319,7 @@ def _read_operator(reader: Reader, read_program: ReadProgram, quoted: bool, star
 def _read_operand(reader: Reader, read_program: ReadProgram, quoted: bool) -> SourceWord:
     start, parts = reader.position, list[Part]()
     while not reader.at("}"):
+        reader.notes.count_pieces(1)
         if match := _IN_OPERAND.match(reader.text, reader.position, reader.end):
             reader.position = match.end()
         elif reader.peek() in {"<", ">"} and not reader.text.startswith("(", reader.position + 1, reader.end):

@@ -1,0 +1,192 @@
+"""Reads simple commands: assignments, words and redirections."""
+
+import re
+from typing import cast
+
+from ci_agent.policy.shell.builtins import BUILTINS, DECLARING, note_assignments, note_builtin
+from ci_agent.policy.shell.here_documents import read_delimiter
+from ci_agent.policy.shell.reader import DESCRIPTOR, Mask, Reader, Role
+from ci_agent.policy.shell.static_words import static_text, word_set
+from ci_agent.policy.shell.syntax import RedirectOperator, Simple, SourceAssignment, SourceRedirect, SourceWord
+from ci_agent.policy.shell.variables import check_assignable
+from ci_agent.policy.shell.word_reader import ORDINARY, ReadProgram, read_value, read_word
+
+RESERVED_WORDS = word_set(
+    "if then elif else fi for while until do done case esac select function time coproc in { } ! [[ ]]"
+)
+ENDS_COMMAND = re.compile(r"[;|)\n]|&(?!>)|\Z")
+"""What stands behind a command."""
+
+_PLAIN_WORD = rf"[{ORDINARY}][{ORDINARY}#!]*"
+_PLAIN_COMMAND = re.compile(rf"({_PLAIN_WORD})((?:[ \t]+{_PLAIN_WORD})*)(?=[ \t]*(?:[;|)\n]|&(?!>)|\Z))")
+_NOT_BLANK = re.compile(r"[^ \t]+")
+_REDIRECT = re.compile(
+    r"(?:(?P<descriptor>[0-9]{1,3})|\{(?P<variable>[A-Za-z_][A-Za-z0-9_]*)\})?"
+    r"(?P<operator><<<|<<-|<<|<>|<&|<(?!\()|>>|>\||>&|>(?!\())|(?P<both>&>>|&>)"
+)
+_ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?=)")
+_ELEMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\[")
+_BEHIND_ARRAY = frozenset(("", *" \t\n;|&()<>"))
+_SAME_AGAIN = re.compile(r"[A-Za-z0-9_./:,@%+^-]+")
+"""What another expansion leaves as it is."""
+
+
+def read_plain(reader: Reader, read_program: ReadProgram) -> Simple | None:
+    """Read a command in which no character means anything to the shell, as most are; None: it is none."""
+    match = _PLAIN_COMMAND.match(reader.text, reader.position, reader.end)
+    if match is None or match[1] in RESERVED_WORDS or "=" in match[1] or match[1] in DECLARING:
+        return None
+    reader.notes.count_command()
+    reader.notes.count_pieces(len(match[2].split()) + 1)
+    start, reader.position = match.span()
+    span = reader.span(start, reader.position)
+    words = [SourceWord(match[1], (), reader.span(start, match.end(1)))]
+    reader.roles.append((start, match.end(1), "name"))
+    for found in _NOT_BLANK.finditer(reader.text, match.end(1), match.end()) if match[2] else ():
+        words.append(SourceWord(found[0], (), reader.outer or found.span()))
+        reader.roles.append((*found.span(), "argument"))
+    builtin = note_builtin(reader, words, [], read_program) if match[1] in BUILTINS else None
+    return Simple((), tuple(words), (), (), builtin, span)
+
+
+def read_simple(reader: Reader, read_program: ReadProgram) -> Simple:
+    start = end = reader.position
+    first_role = len(reader.roles)
+    assignments: list[SourceAssignment] = []
+    words: list[SourceWord] = []
+    redirects: list[SourceRedirect] = []
+    declared: list[SourceAssignment] = []
+    while True:
+        reader.skip_blanks()
+        if redirect := read_redirect(reader, read_program):
+            redirects.append(redirect)
+        elif ENDS_COMMAND.match(reader.text, reader.position, reader.end):
+            break
+        elif words and words[0].plain in DECLARING:
+            words.append(_read_declared(reader, read_program, declared))
+        elif words:
+            words.append(read_role(reader, read_program, "argument"))
+        elif _ASSIGNMENT.match(reader.text, reader.position, reader.end):
+            assignments.append(_read_assignment(reader, read_program, "assignment"))
+        else:
+            words.append(_read_name(reader, read_program))
+        end = reader.position
+    if start == end:
+        reader.fail_at_token()
+    if words and words[0].plain is None and static_text(words[0]) == "[":
+        _note_bracket(reader, first_role)
+    span = reader.span(start, end)
+    reader.notes.count_command()
+    note_assignments(reader, assignments, words)
+    builtin = note_builtin(reader, words, declared, read_program)
+    return Simple(tuple(assignments), tuple(words), tuple(redirects), tuple(declared), builtin, span)
+
+
+def _note_bracket(reader: Reader, first_role: int) -> None:
+    """`[ ... ]` is one stretch to the second reading."""
+    roles = reader.roles[first_role:]
+    words = [role for role in roles if role[2] in {"name", "argument"}]
+    others = [role for role in roles if role[2] not in {"name", "argument"}]
+    reader.roles[first_role:] = [*others, (words[0][0], words[-1][1], "test")]
+
+
+def read_role(reader: Reader, read_program: ReadProgram, role: Role) -> SourceWord:
+    start = reader.position
+    word = read_word(reader, read_program)
+    reader.roles.append((start, reader.position, role))
+    return word
+
+
+def _read_name(reader: Reader, read_program: ReadProgram) -> SourceWord:
+    start = reader.position
+    if _ELEMENT.match(reader.text, start, reader.end):
+        reader.fail("the assignment of one element of an array")
+    word = read_role(reader, read_program, "name")
+    source = reader.text[start : reader.position]
+    if source in RESERVED_WORDS:
+        reader.fail(f"unexpected {source!r}", start, reader.position)
+    return word
+
+
+def _read_declared(reader: Reader, read_program: ReadProgram, declared: list[SourceAssignment]) -> SourceWord:
+    """An argument of `export` and its like, which may have the form of an assignment."""
+    if _ELEMENT.match(reader.text, reader.position, reader.end):
+        reader.fail("the assignment of one element of an array")
+    if not _ASSIGNMENT.match(reader.text, reader.position, reader.end):
+        return read_role(reader, read_program, "argument")
+    assignment = _read_assignment(reader, read_program, "argument")
+    declared.append(assignment)
+    return SourceWord(None, (), assignment.span)
+
+
+def _read_assignment(reader: Reader, read_program: ReadProgram, role: Role) -> SourceAssignment:
+    start = reader.position
+    match = cast("re.Match[str]", _ASSIGNMENT.match(reader.text, start, reader.end))
+    reader.position = match.end()
+    elements: tuple[SourceWord, ...] | None = None
+    if reader.at("("):
+        elements = _read_elements(reader, read_program)
+        value = SourceWord(None, (), reader.span(match.end(), reader.position))
+    else:
+        value = read_value(reader, read_program)
+    reader.roles.append((start, reader.position, role))
+    return SourceAssignment(match[1], value, elements, match[2] == "+=", reader.span(start, reader.position))
+
+
+def _read_elements(reader: Reader, read_program: ReadProgram) -> tuple[SourceWord, ...]:
+    words: list[SourceWord] = []
+    start = reader.position
+    reader.position += 1
+    _skip_array_blanks(reader)
+    while not reader.at(")"):
+        if reader.at("["):
+            reader.fail("the assignment of one element of an array")
+        words.append(read_word(reader, read_program))
+        _skip_array_blanks(reader)
+    reader.position += 1
+    if reader.peek() not in _BEHIND_ARRAY:
+        reader.fail("an array that is not understood", start, reader.position)
+    return tuple(words)
+
+
+def _skip_array_blanks(reader: Reader) -> None:
+    reader.skip_blanks()
+    while reader.at("\n") and not reader.pending:
+        reader.position += 1
+        reader.skip_blanks()
+
+
+def _check_copy(reader: Reader, operator: str, target: SourceWord, start: int) -> None:
+    """Bash takes the `-` in `>&-x` for a target of its own, and expands the name of a file behind `>&` twice."""
+    text = static_text(target) or ""
+    if DESCRIPTOR.fullmatch(text):
+        return
+    if operator == "<&" or text.startswith("-") or not _SAME_AGAIN.fullmatch(text):
+        reader.fail(f"{operator!r} with a target that is not certain; write '&>' for a file", start, reader.position)
+
+
+def read_redirect(reader: Reader, read_program: ReadProgram) -> SourceRedirect | None:
+    match = _REDIRECT.match(reader.text, reader.position, reader.end)
+    if match is None:
+        return None
+    reader.notes.count_pieces(2)
+    start, variable = reader.position, match["variable"]
+    operator = cast("RedirectOperator", match["operator"] or match["both"])
+    reader.position = match.end()
+    if reader.at("\\\n") or reader.peek() in {"(", "&", "|"}:
+        reader.fail("a redirection that is not understood", start, reader.position)
+    if variable:
+        check_assignable(reader, variable)
+        reader.notes.assign(variable, integer=True)
+        reader.masks.append(Mask(match.start("variable") - 1, match.end("variable") + 1, "1"))
+    if operator == "<>":
+        reader.masks.append(Mask(reader.position - 2, reader.position - 1, ">"))
+    if operator in {"<<", "<<-"}:
+        return read_delimiter(reader, start, operator)
+    reader.skip_blanks()
+    if reader.peek() in {"<", ">"} and not reader.text.startswith("(", reader.position + 1, reader.end):
+        reader.fail("a redirection without a target", start, reader.position)
+    target = read_role(reader, read_program, "target")
+    if operator in {"<&", ">&"}:
+        _check_copy(reader, operator, target, start)
+    return SourceRedirect(operator, target, variable, [], reader.span(start, reader.position))

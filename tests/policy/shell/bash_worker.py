@@ -1,0 +1,203 @@
+"""Runs lines in real bash where nothing can be harmed, and reports what each started and which files it wrote.
+
+Started by test_against_bash.py as a process of its own, with an empty folder to use: reads a JSON list of lines, writes
+one JSON value for each.
+
+No program exists where the lines run: PATH leads nowhere, and bash hands every command that it would start to the
+function `command_not_found_handle`, which comes from the environment and writes the folder and the words to a log.
+As root the process first moves into an empty root folder, other namespaces, and an unused user id. Elsewhere only
+lines run that cannot name a file outside of their folder.
+"""
+
+import contextlib
+import ctypes
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+HANDLE = """() {
+    builtin printf '%s\\0' "$PWD" "$#" "$@" >> "$FUZZ_LOG"
+    case $1 in
+        out1) builtin printf '%s\\n' 'a[$(pwned one)]' ;;
+        out2) builtin printf '%s\\n' '-v a[$(pwned two)]' ;;
+        out3) builtin printf '%s\\n' 'a b*; pwned three' ;;
+        no*) builtin return 1 ;;
+    esac
+    builtin return 0
+}"""
+FILES = {
+    "a.txt": "a[$(pwned four)]\n",
+    "b.txt": "-v\n",
+    "list": "x y\nz\n",
+    "sub/c.txt": "",
+    "sub/deep/d.txt": "",
+    "src/e.py": "",
+    "-rf": "",
+    "x y": "",
+}
+ENVIRONMENT = {
+    "BASH_FUNC_command_not_found_handle%%": HANDLE,
+    "EVIL": "a[$(pwned five)]",
+    "LC_ALL": "C.UTF-8",
+    "OPT": "-v a[$(pwned six)]",
+    "PATH": "/nowhere",
+    "STAR": "*",
+}
+_UNTOUCHED = {name: (len(content), 1_000_000_000) for name, content in FILES.items()}
+UNUSED_ID = 54_321
+TIMEOUT_S = 1.5
+_NEW_NETWORK, _NEW_PROCESSES = 0x40000000, 0x20000000
+_BECOME_SUBREAPER = 36
+
+
+class Place(NamedTuple):
+    """Where lines run: each in a fresh `folder`; `log` receives what they start."""
+
+    bash: str
+    folder: Path
+    log: Path
+    isolated: bool
+
+
+def prepare(scratch: Path) -> Place:
+    """Isolate this process as well as its rights allow."""
+    bash = shutil.which("bash") or "/bin/bash"
+    libc = ctypes.CDLL(None, use_errno=True)
+    isolated = sys.platform == "linux" and os.geteuid() == 0 and _copy_bash(bash, scratch)
+    if not isolated:
+        return Place(bash, scratch / "work", scratch / "log", isolated=False)
+    if libc.unshare(_NEW_NETWORK | _NEW_PROCESSES) == 0 and (child := os.fork()):
+        os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    os.chroot(scratch)
+    os.chdir("/")
+    os.setgroups([])
+    os.setgid(UNUSED_ID)
+    os.setuid(UNUSED_ID)
+    libc.prctl(_BECOME_SUBREAPER, 1, 0, 0, 0)
+    return Place("/bin/bash", Path("/work"), Path("/log"), isolated=True)
+
+
+def _copy_bash(bash: str, root: Path) -> bool:
+    """Put bash and its libraries, and nothing else, into `root`."""
+    listing = subprocess.run(["ldd", bash], capture_output=True, text=True, check=False)
+    if listing.returncode != 0:
+        return False
+    for source in {word for word in listing.stdout.split() if word.startswith("/")}:
+        (root / source[1:]).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, root / source[1:])
+    for name in ("bin", "dev"):
+        (root / name).mkdir(exist_ok=True)
+    shutil.copy(bash, root / "bin/bash")
+    (root / "dev/null").touch()
+    (root / "dev/null").chmod(0o666)
+    os.chown(root, UNUSED_ID, UNUSED_ID)
+    return True
+
+
+def is_harmless(line: str) -> bool:
+    """Whether a line can name no file outside of its folder, and no process but its own."""
+    return not any(text in line for text in ("/", "~", "HOME", "PWD", "kill", "ulimit", "\\", "$'"))
+
+
+def run(line: str, place: Place) -> dict[str, object] | None:
+    """What the line started (each with its folder and words) and the files that it made or changed."""
+    if not place.isolated and not is_harmless(line):
+        return None
+    logged = place.log.stat().st_size
+    finished = _run_bash(line, place)
+    found = _list_files(place.folder)
+    written = sorted(name for name, state in found.items() if _UNTOUCHED.get(name) != state)
+    if found != _UNTOUCHED:
+        _restore(place, found)
+    return {"started": _read_log(place, logged), "written": written, "finished": finished, "folder": str(place.folder)}
+
+
+def _fill(place: Place) -> None:
+    for name in FILES:
+        (place.folder / name).parent.mkdir(parents=True, exist_ok=True)
+    _restore(place, {})
+    place.log.touch()
+    os.chdir(place.folder)
+
+
+def _restore(place: Place, found: dict[str, tuple[int, int]]) -> None:
+    """Make the files again as they are before each line. No line can make a folder: there is no program for it."""
+    for name in found.keys() - FILES.keys():
+        os.unlink(place.folder / name)
+    for name, content in FILES.items():
+        if found.get(name) != _UNTOUCHED[name]:
+            path = place.folder / name
+            path.write_text(content)
+            os.utime(path, (1, 1))
+
+
+def _list_files(folder: Path) -> dict[str, tuple[int, int]]:
+    """Size and time of change of each file, by its path beneath the folder."""
+    states: dict[str, tuple[int, int]] = {}
+    pending = [""]
+    while pending:
+        inside = pending.pop()
+        with contextlib.suppress(FileNotFoundError), os.scandir(folder / inside) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append(f"{inside}{entry.name}/")
+                else:
+                    state = entry.stat(follow_symlinks=False)
+                    states[inside + entry.name] = (state.st_size, state.st_mtime_ns)
+    return states
+
+
+def _read_log(place: Place, start: int) -> list[list[str]]:
+    with place.log.open("rb") as log:
+        log.seek(start)
+        written = log.read()
+    fields = written.decode("utf-8", "surrogateescape").split("\0")[:-1]
+    started: list[list[str]] = []
+    position = 0
+    while position < len(fields):
+        count = int(fields[position + 1])
+        started.append([fields[position], *fields[position + 2 : position + 2 + count]])
+        position += 2 + count
+    return started
+
+
+def _run_bash(line: str, place: Place) -> bool:
+    """Run the line and everything that it leaves behind; False: it had to be killed."""
+    child = os.posix_spawn(
+        place.bash,
+        ["bash", "-c", line],
+        {**ENVIRONMENT, "HOME": str(place.folder), "FUZZ_LOG": str(place.log)},
+        setsid=True,
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, 0, str(place.folder / "a.txt"), os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+            (os.POSIX_SPAWN_DUP2, 1, 2),
+        ],
+    )
+    signal.signal(signal.SIGALRM, lambda *_: os.killpg(child, signal.SIGKILL))
+    signal.setitimer(signal.ITIMER_REAL, TIMEOUT_S)
+    _, status = os.waitpid(child, 0)
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            os.waitpid(-1, 0)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    return not os.WIFSIGNALED(status)
+
+
+def main() -> None:
+    lines: list[str] = json.load(sys.stdin)
+    place = prepare(Path(sys.argv[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _fill(place)
+    print("\n".join(json.dumps(run(line, place)) for line in lines))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,371 @@
+"""What real bash starts and writes must be among what the analysis says, for any text that it does not refuse.
+
+CI_AGENT_FUZZ_LINES sets how many lines bash runs (10,000 when absent), CI_AGENT_FUZZ_SEED which.
+"""
+
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+
+import pytest
+
+from ci_agent.policy.shell.analysis import analyse
+from ci_agent.policy.shell.program import BoundExceededError, Command, UnparsableError
+from ci_agent.policy.words import Word
+
+_HERE = Path(__file__).parent
+_CORPUS = Path(__file__).parents[3] / "../shared/corpus/policy/cases.jsonl"
+_LINES = int(os.environ.get("CI_AGENT_FUZZ_LINES", "10000"))
+_SEED = os.environ.get("CI_AGENT_FUZZ_SEED", "1")
+_BATCH = 2_000
+_WORKERS = 2
+
+_PIECES = r"""
+a  ls  -rf  a.txt  *.txt  x\ y  'q r'  "d $X"  $X  "$X"  ${X}  ${X:-d}  "${X:-$(ls in)}"  ${X:+`ls op`}  $EVIL
+"$EVIL"  $OPT  "$OPT"  $STAR  "$STAR"  $(out1)  "$(out2)"  $(out3)  `ls bt`  "`ls bq`"  {a,b}  a{1..3}b  {a,"b c"}d
+{x,$X}  a{b  $'\x61\n'  $'it\'s'  ~  ~/x  X=~/y  #no  a#b  !  [a-c]*  "*"  \*  ''  $((1+2))  $((i+1))  $(($i*2))  $#
+$?  "$@"  $*  $1  <(ls ps)  >(ls out)  $f  "$f"  "$f.bak"  ${f%.txt}  \;  a'b'"c"  é  =  a=b  --x={1,2}  }  {  do
+done  in  if  \\  "\\"  "\$X"  "\`"  \$X  $  "$"  a$  %  ^  @  ,  :  [  ]  -v  a[$(pwned)]  'a[$(pwned)]'  "a[0]"  $_
+$!  $$  $-  ${#X}  ${X#a}  ${X//a/b}  ${X:0:1}  "${X##*/}"  "a;b"  'a&b'  a\;b  a\|b  \<x  ?(a)  *(b)  sub  sub/c.txt
+..  .  -  --  +x  2  10  012  $i  "$i"  ${i}  src/*.py
+"""
+_NAMES = """
+ls rm git wc cat no noo out1 out2 out3 echo printf test [ cd : true false export read eval exec command local declare
+set unset trap pushd popd wait type builtin readonly mapfile getopts hash time shift return break continue exit source
+f g l\\s 'ls' $X
+"""
+_REDIRECTS = r"""
+>o  >>o  2>o  >"$f"  >|o  &>o  >&o  &>>o  2>&1  >&2  <a.txt  <<<"x$(ls hs)"  <<<$X  {fd}>o  <>o  3>&1  >/dev/null
+2>&-  >sub/o  >$X  >a.txt  <$EVIL  2>/dev/null  >{o,p}  >*.txt  >~/o  < <(ls rp)  >>"o $X"  1>&2-  <&0
+"""
+_TOKENS = r"""
+; & && || | |& ;; ;& ( ) { } < > << <<- <<< >> >& &> <> $ ` ' " \ # ! * ? [ ] [[ ]] (( )) $( ${ $(( )) } = += ~ , .. -
+@ % ^ : if then else elif fi for in do done while until case esac function time coproc select f() $' $" \\ \' \" \$ \`
+>( <( 2> EOF E eval cd X=
+"""
+
+
+def _divide(table: str) -> list[str]:
+    """The entries of a table, between which stand two blanks or a line break."""
+    return [entry for entry in re.split(r"\n|  +", table) if entry]
+
+
+class _Generator:
+    """Makes lines: by a grammar, of random tokens, and by changing lines that people type."""
+
+    def __init__(self, seed: str, seeds: Sequence[str]) -> None:
+        self._random = random.Random(seed)
+        self._seeds = seeds
+        self._pieces, self._names = _divide(_PIECES), _NAMES.split()
+        self._redirects, self._tokens = (
+            _REDIRECTS.split(),
+            [*_TOKENS.split(), " ", " ", "\n", "\n", "\\\n", "\t", "\\ "],
+        )
+        self._bodies: list[str] = []
+
+    def line(self) -> str:
+        kind = self._random.random()
+        if kind < 0.55:
+            return self._program()
+        if kind < 0.75:
+            return self._mutate(self._program())
+        if kind < 0.95:
+            return self._mutate(self._random.choice(self._seeds))
+        return self._soup()
+
+    def _soup(self) -> str:
+        vocabulary = [
+            *self._tokens,
+            *self._random.sample(self._pieces, 8),
+            *self._random.sample(self._names, 5),
+            " ls ",
+        ]
+        return "".join(self._random.choice(vocabulary) for _ in range(self._random.randint(2, 14)))
+
+    def _mutate(self, line: str) -> str:
+        for _ in range(self._random.randint(1, 3)):
+            at, to = sorted(self._random.randint(0, len(line)) for _ in range(2))
+            token = self._random.choice([*self._tokens, *self._pieces, " ls x ", "; rm y", "\n\\rm z"])
+            match self._random.randint(0, 4):
+                case 0:
+                    line = line[:at] + line[min(to, at + 4) :]
+                case 1:
+                    line = line[:to] + line[at:to] + line[to:]
+                case _:
+                    line = line[:at] + token + line[at:]
+        return line
+
+    def _program(self) -> str:
+        self._bodies.clear()
+        text = self._list(self._random.choice([0, 0, 1, 1, 2]))
+        return text + self._newline() if self._bodies or self._maybe(0.1) else text
+
+    def _maybe(self, chance: float) -> bool:
+        return self._random.random() < chance
+
+    def _newline(self) -> str:
+        """A line break, and behind it the here-documents that wait for it."""
+        text = "\n" + "".join(self._bodies)
+        self._bodies.clear()
+        return text
+
+    def _list(self, depth: int) -> str:
+        text = self._and_or(depth)
+        for _ in range(self._random.choice([0, 0, 1, 1, 2])):
+            separator = self._random.choice([";", "; ", " & ", "\n", "\n", ";\\\n"])
+            text += self._newline() if separator == "\n" else separator
+            text += self._and_or(depth)
+        return text
+
+    def _and_or(self, depth: int) -> str:
+        text = self._pipeline(depth)
+        while self._maybe(0.25):
+            text += self._random.choice([" && ", " || ", "&&", " ||\\\n"]) + self._pipeline(depth)
+        return text
+
+    def _pipeline(self, depth: int) -> str:
+        text = self._random.choice(["! ", "time ", "time -p "]) if self._maybe(0.08) else ""
+        text += self._command(depth)
+        while self._maybe(0.15):
+            text += self._random.choice([" | ", "|", " |& ", " | \\\n"]) + self._command(depth)
+        return text
+
+    def _command(self, depth: int) -> str:
+        if depth == 0 or self._maybe(0.5):
+            return self._simple()
+        text = self._compound(depth - 1)
+        return text + " " + self._redirect() if self._maybe(0.2) else text
+
+    def _compound(self, depth: int) -> str:
+        body, other = self._list(depth), self._list(depth)
+        name = self._random.choice(["f", "X", "i"])
+        words = " ".join(self._random.choice(self._pieces) for _ in range(self._random.randint(1, 3)))
+        end = self._random.choice(["; ", self._newline() if self._bodies else "\n"])
+        return self._random.choice(
+            [
+                f"( {body} )",
+                f"{{ {body}{end}}}",
+                f"if {body}; then {other}{end}fi",
+                f"if {body}; then {other}; else {body}{end}fi",
+                f"while no {words}; do {body}{end}done",
+                f"for {name} in {words}; do {body}{end}done",
+                f"for {name} in {words}{end}do {other}; done",
+                f"case {words.split()[0]} in a|*) {body};; b) {other};; esac",
+                f"{name}() {{ {body}{end}}}; {name}",
+                f"{name}() {{ {body}{end}}}; {other}",
+                f"for ((i = 0; i < 2; i++)); do {body}{end}done",
+                f"[[ {words.split()[0]} == {words.split()[-1]} ]] && {body}",
+                f"[[ $i -eq {words.split()[0]} ]] || {body}",
+                f"i=1; {body}; (( i++ )); {other}",
+                f"ls $({body})",
+                f'ls "$({body})"',
+            ]
+        )
+
+    def _simple(self) -> str:
+        parts: list[str] = []
+        if self._maybe(0.25):
+            parts.append(
+                self._random.choice(["X=", "i=", "f=", "Y+=", "HOME=", "f="]) + self._random.choice(self._pieces)
+            )
+        if not parts or self._maybe(0.5):
+            parts.append(self._random.choice(self._names[: self._random.choice([9, 9, len(self._names)])]))
+            parts += (self._random.choice(self._pieces) for _ in range(self._random.choice([0, 1, 1, 2, 3])))
+        if self._maybe(0.25):
+            parts.insert(self._random.randint(0, len(parts)), self._redirect())
+        return self._random.choice([" ", " ", " ", "  ", " \\\n"]).join(parts)
+
+    def _redirect(self) -> str:
+        if self._maybe(0.75):
+            return self._random.choice(self._redirects)
+        operator, delimiter = self._random.choice(["<<", "<<-"]), self._random.choice(["E", "'E'", '"E"', "\\E", "E"])
+        inside = self._random.choice(
+            ["x", "$(ls hd)", "`ls hb`", "\\$(ls)", "it's", '"', " E", "\tE", "x\\", "$X", "${X:-$(ls)}"]
+        )
+        self._bodies.append(f"{inside}\nE\n")
+        return operator + delimiter
+
+
+@dataclass
+class _Tally:
+    made: int = 0
+    run: int = 0
+    started: int = 0
+    written: int = 0
+    misses: list[str] = field(default_factory=list)
+
+
+@pytest.fixture(scope="module")
+def seeds() -> list[str]:
+    """The lines that are changed: everyday ones, and those of the corpus where it is there."""
+    lines = [
+        "\n".join(line for line in entry.split("\n") if not line.startswith("=> "))
+        for entry in (_HERE / "everyday.txt").read_text(encoding="utf-8").split("\n----\n")
+    ]
+    if _CORPUS.exists():
+        cases = map(json.loads, _CORPUS.read_text(encoding="utf-8").splitlines())
+        commands = (case["args"].get("command") for case in cases if case["tool"] == "bash")
+        lines += (command for command in commands if isinstance(command, str) and len(command) < 500)
+    return [line for line in lines if line]
+
+
+def test_bash_starts_and_writes_nothing_that_the_analysis_does_not_say(seeds: list[str], tmp_path: Path) -> None:
+    if not _has_bash_5():
+        pytest.skip("the bash on PATH is older than 5.0, or there is none")
+    generator, tally = _Generator(_SEED, seeds), _Tally()
+    while tally.run < _LINES:
+        accepted: list[tuple[str, list[Command]]] = []
+        while len(accepted) < min(_BATCH, _LINES):
+            tally.made += 1
+            line = generator.line()
+            if (commands := _analyse(line)) is not None:
+                accepted.append((line, commands))
+        for (line, commands), report in zip(accepted, _run_all([line for line, _ in accepted], tmp_path), strict=True):
+            if report is not None:
+                _compare(line, commands, report, tally)
+        tally.run += len(accepted)
+        if tally.misses:
+            break
+    print(f"{tally.made} lines made, {tally.run} run, {tally.started} programs started, {tally.written} files written")
+    assert tally.misses == []
+    assert tally.started > tally.run / 2
+
+
+def _has_bash_5() -> bool:
+    bash = shutil.which("bash")
+    if bash is None:
+        return False
+    version = subprocess.run([bash, "-c", "echo $BASH_VERSINFO"], capture_output=True, text=True, check=True).stdout
+    return int(version) >= 5
+
+
+def _analyse(text: str) -> list[Command] | None:
+    """The commands, those of `eval` included; None: refused, or runs what nobody can know."""
+    try:
+        commands = list(analyse(text, {"HOME": "/work"}).commands)
+    except (UnparsableError, BoundExceededError):
+        return None
+    found: list[Command] = []
+    for command in commands:
+        found.append(command)
+        words = _unwrap([word.literal for word in command.words])
+        if words[:1] in (["source"], ["."]) or (words and words[0] is None):
+            return None
+        if words[:1] == ["eval"]:
+            if None in words:
+                return None
+            inner = _analyse(" ".join(word or "" for word in words[1:]))
+            if inner is None:
+                return None
+            found += (Command(one.words, one.assignments, one.redirects, None, one.span) for one in inner)
+    return found
+
+
+def _unwrap(words: list[str | None]) -> list[str | None]:
+    while words and words[0] in {"command", "builtin", "exec", "-p", "--"}:
+        words = words[1:]
+    return words
+
+
+def _run_all(lines: list[str], scratch: Path) -> list[dict[str, object] | None]:
+    """What bash did for each line, by workers that share them."""
+    size = -(-len(lines) // _WORKERS)
+    shares = [lines[start : start + size] for start in range(0, len(lines), size)]
+    folders = [scratch / f"worker-{index}" for index in range(len(shares))]
+    with ThreadPoolExecutor(_WORKERS) as pool:
+        return list(chain.from_iterable(pool.map(_run_share, shares, folders)))
+
+
+def _run_share(lines: list[str], folder: Path) -> list[dict[str, object] | None]:
+    folder.mkdir()
+    command = [sys.executable, str(_HERE / "bash_worker.py"), str(folder)]
+    finished = subprocess.run(command, input=json.dumps(lines), stdout=subprocess.PIPE, text=True, check=True)
+    shutil.rmtree(folder)
+    return [json.loads(line) for line in finished.stdout.splitlines()]
+
+
+def _compare(line: str, commands: list[Command], report: dict[str, object], tally: _Tally) -> None:
+    folder, started, written = str(report["folder"]), report["started"], report["written"]
+    assert isinstance(started, list)
+    assert isinstance(written, list)
+    tally.started += len(started)
+    tally.written += len(written)
+    for place, *argv in started:
+        if not any(_covers(command, place, argv, folder) for command in commands):
+            tally.misses.append(f"{line!r} starts {argv} in {place}")
+    for name in written:
+        if not any(_opens(command, f"{folder}/{name}", folder) for command in commands):
+            tally.misses.append(f"{line!r} writes {name!r}")
+
+
+def _covers(command: Command, place: str, argv: list[str], start: str) -> bool:
+    """Whether the command may be what bash started. A call of a function starts nothing by itself."""
+    if command.function or not _is_in(command, place, start):
+        return False
+    source = [word.literal for word in command.words]
+    skipped = len(source) - len(_unwrap(source))
+    return any(_match(command.words[index:], argv) for index in {0, skipped})
+
+
+def _is_in(command: Command, place: str, start: str) -> bool:
+    return (
+        command.folder is None
+        or os.path.normpath(f"{start}/{command.folder}" if command.folder[:1] != "/" else command.folder) == place
+    )
+
+
+def _opens(command: Command, path: str, start: str) -> bool:
+    for redirect in command.redirects:
+        for word in redirect.target.choices or (redirect.target,):
+            if redirect.mode == "read":
+                continue
+            if word.kind != "literal" or (command.folder is None and path.endswith(word.text.lstrip("./"))):
+                return True
+            if command.folder is not None and os.path.normpath(os.path.join(start, command.folder, word.text)) == path:
+                return True
+    return False
+
+
+def _match(words: Sequence[Word], argv: Sequence[str]) -> bool:
+    """Whether the words may have become these arguments."""
+    if not words:
+        return not argv
+    word, rest = words[0], words[1:]
+    most = len(argv) if word.splits or word.kind == "glob" else 1
+    least = 0 if word.splits and not word.prefix else 1
+    return any(
+        _becomes(word, argv[:count]) and _match(rest, argv[count:]) for count in range(least, min(most, len(argv)) + 1)
+    )
+
+
+def _becomes(word: Word, arguments: Sequence[str]) -> bool:
+    match word.kind:
+        case "literal":
+            return list(arguments) == [word.text]
+        case "unknown":
+            return not arguments or arguments[0].startswith(word.prefix)
+        case "choice":
+            return any(_becomes(choice, arguments) for choice in word.choices)
+        case "glob":
+            pattern = _translate(word.text)
+            plain = re.sub(r"\\(.)", r"\1", word.text, flags=re.DOTALL)
+            return list(arguments) == [plain] or all(re.fullmatch(pattern, argument) for argument in arguments)
+
+
+def _translate(pattern: str) -> str:
+    """A glob as a regular expression, in which a set stands for any character."""
+    token = re.compile(r"\\(?P<quoted>.)|(?P<star>\*)|(?P<one>\?|\[[!^]?\]?(?:\\.|[^\]\\])*\])|(?P<other>.)", re.DOTALL)
+    pieces: list[str] = []
+    for match in token.finditer(pattern):
+        kind = match.lastgroup or ""
+        pieces.append({"star": "[^/]*", "one": "[^/]"}.get(kind, re.escape(match[kind])))
+    return "".join(pieces)
