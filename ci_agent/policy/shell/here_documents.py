@@ -2,6 +2,7 @@
 
 import re
 
+from ci_agent.policy.shell.program import UnparsableError
 from ci_agent.policy.shell.reader import HereDocument, Mask, Reader, Unit
 from ci_agent.policy.shell.syntax import SourceRedirect, SourceWord
 from ci_agent.policy.shell.word_reader import ReadProgram, read_body
@@ -54,15 +55,22 @@ def _read_document(reader: Reader, document: HereDocument, read_program: ReadPro
 
 def _find(reader: Reader, document: HereDocument) -> int:
     """Where the line with the delimiter begins; the cursor ends behind that line."""
-    blanks = "\t*" if document.strips_tabs else ""
-    beginning = re.compile(rf"^{blanks}{re.escape(document.delimiter)}(.*)$", re.MULTILINE)
-    for match in beginning.finditer(reader.text, reader.position, reader.end):
-        if not match[1]:
-            reader.position = match.end()
-            return match.start()
+    text, start, delimiter = reader.text, reader.position, document.delimiter
+    found = text.find(delimiter, start, reader.end)
+    while found >= 0:
+        line_start = found
+        while document.strips_tabs and line_start > start and text[line_start - 1] == "\t":
+            line_start -= 1
+        rest = found + len(delimiter)
+        if line_start == start or text[line_start - 1] == "\n":
+            stop = text.find("\n", rest, reader.end)
+            reader.position = reader.end if stop < 0 else stop
+            if reader.position == rest:
+                return line_start
+            _check_last_line(reader, text[rest : reader.position], line_start, reader.position)
         reader.notes.count_pieces(1)
-        _check_last_line(reader, match[1], *match.span())
-    reader.fail(f"a here-document without its last line {document.delimiter!r}")
+        found = text.find(delimiter, rest, reader.end)
+    raise _without_end(reader, document, start)
 
 
 def _find_joined(reader: Reader, document: HereDocument) -> int:
@@ -78,9 +86,14 @@ def _find_joined(reader: Reader, document: HereDocument) -> int:
             rest = ")" if joined else line.removeprefix(document.delimiter)
             _check_last_line(reader, rest, line_start, reader.position)
         if reader.position >= reader.end:
-            reader.fail(f"a here-document without its last line {document.delimiter!r}", start)
+            raise _without_end(reader, document, start)
         reader.notes.count_pieces(1)
         reader.position += 1
+
+
+def _without_end(reader: Reader, document: HereDocument, start: int) -> UnparsableError:
+    reason = f"a here-document without its last line {document.delimiter!r}"
+    return UnparsableError(reason, reader.span(start, reader.end))
 
 
 def _check_last_line(reader: Reader, rest: str, start: int, end: int) -> None:
