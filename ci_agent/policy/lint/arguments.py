@@ -65,11 +65,12 @@ def _step(step: Step, schema: JsonObject) -> JsonObject | str | None:
         items = schema.get("items")
         return items if isinstance(items, dict) else None
     properties = schema.get("properties")
-    if isinstance(properties, dict) and isinstance(properties.get(step.key), dict):
-        found: JsonObject = properties[step.key]
+    known: JsonObject = properties if isinstance(properties, dict) else {}
+    if isinstance(known.get(step.key), dict):
+        found: JsonObject = known[step.key]
         return found
     if schema.get("additionalProperties") is False and "patternProperties" not in schema:
-        close = nearest(step.key, properties or ())
+        close = nearest(step.key, known)
         return f"there is no {quote(step.key)}" + (f" (did you mean {close}?)" if close else "")
     return None
 
@@ -97,9 +98,7 @@ def _options(tests: Mapping[str, Json]) -> Sequence[Json] | None:
 def _types(schema: JsonObject) -> frozenset[str]:
     """Empty when the schema does not say."""
     types = schema.get("type")
-    if isinstance(types, str):
-        return frozenset({types})
-    return frozenset(types) if isinstance(types, list) else frozenset()
+    return frozenset(name for name in (types if isinstance(types, list) else [types]) if isinstance(name, str))
 
 
 def _listed(words: frozenset[str]) -> str:

@@ -114,11 +114,12 @@ def _redundant(subject: Subject, grant: _Pattern, granting: _Index) -> LintFindi
 
 
 def _granted_by(subject: Subject, other: _Pattern, grant: _Pattern) -> Witness | None:
-    """A call of `grant` that `other` alone allows; None when one of its calls needs more."""
+    """A call of `grant` that the policy allows; None when `other` alone does not allow all of its calls."""
     decide = subject.decide_by([other.part])
     calls = [*sample_calls(grant.part)]
-    allowed = [call for call in calls if decide(call.tool, call.arguments).effect == "allow"]
-    return calls[0] if calls and len(allowed) == len(calls) else None
+    if any(decide(call.tool, call.arguments).effect == "deny" for call in calls):
+        return None
+    return subject.first_allowed(calls)
 
 
 def _shown(name: Part) -> str:

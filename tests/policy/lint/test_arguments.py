@@ -78,3 +78,11 @@ def test_a_tool_of_a_server_that_is_not_configured_cannot_be_checked(lint: Lint)
         ("warning", "unknown-tool", 'a: whether "github__create" exists is not known: no server is configured here'),
         ("warning", "unknown-tool", 'b: whether "gitlab__delete" exists is not known: no server is configured here'),
     ]
+
+
+@pytest.mark.parametrize(
+    "schema", [{}, {"properties": [1], "type": ["object", 1]}, {"type": 5, "properties": {"a": 1}}]
+)
+def test_a_schema_that_is_none_is_no_reason_to_fail(lint: Lint, schema: JsonObject) -> None:
+    rules = "rules:\n  - {id: a, allow: github__create, args: {a: {const: x}, 'b[].c': {regex: x}}}\n"
+    assert lint(rules, github__create=schema) == []

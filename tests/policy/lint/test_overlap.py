@@ -114,3 +114,13 @@ def test_what_a_deny_rule_forbids_as_a_whole_is_shadowed(
 )
 def test_what_is_forbidden_in_part_is_not(lint: Lint, deny: str, allow: str) -> None:
     assert overlaps(lint(f"rules:\n  - {{id: guard, {deny}}}\n  - {{id: a, {allow}}}\n")) == []
+
+
+def test_nothing_is_called_redundant_that_is_denied_anyway(lint: Lint) -> None:
+    rules = """\
+rules:
+  - {id: a, allow: read}
+  - {id: b, allow: read, path: "{src,lib}/**"}
+  - {id: guard, deny: read, path: ["src/**", "lib/x"]}
+"""
+    assert overlaps(lint(rules)) == []
