@@ -162,11 +162,14 @@ def profile_from(name: str, data: Mapping[str, Any], inherited: Profile | None) 
         options = _merged(_options(_section(f"shared {group}")), options)
     if inherited is not None:
         options = {**inherited.options, **options}
+    syntax = SYNTAXES[data.get("syntax", _inherited_syntax(name))]
+    if syntax.options and syntax.clusters and any(re.fullmatch(r"-[^-].*\*", option) for option in options):
+        raise ProfileError("a short option that ends in `*` would swallow the letters of a cluster")
     operands = _operands(data.get("operands", "data..."))
     starred = sorted((o for o in options.values() if o.name.endswith("*")), key=lambda o: -len(o.name))
     return Profile(
         name=name,
-        syntax=SYNTAXES[data.get("syntax", _inherited_syntax(name))],
+        syntax=syntax,
         options=options,
         long_names=tuple(sorted(name for name in options if name.startswith("--"))),
         prefixes=tuple(starred),

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from ci_agent.policy.effects import FileEffect, UrlUse
+from ci_agent.policy.programs.copies import use_target
 from ci_agent.policy.programs.draft import Draft, is_url, reaches_no_file, use_anything, use_source
 from ci_agent.policy.programs.options import Operand, Parsed
 from ci_agent.policy.programs.profile import HAZARDS, Role
@@ -36,18 +37,21 @@ def apply_operands(parsed: Parsed, draft: Draft) -> None:
     sources = [operand.word for role, operand in assigned if role in ("read", "move")]
     for found in parsed.options:
         if found.option.meaning == "target" and found.value is not None:
-            draft.use("write", found.value, recursive, sources)
+            use_target(parsed, draft, found.value, sources, recursive)
     for role, operand in assigned:
         if role == "command":
             draft.run([following.word for following in parsed.operands if following.at >= operand.at])
             return
+        if role == "write" and sources and not dry:
+            use_target(parsed, draft, operand.word, sources, recursive)
+            continue
         changed: Role = "rewrite" if role == "read" and "in_place" in meanings else role
         for effect in _FILE_EFFECTS.get(changed, ()):
             if dry and effect in ("write", "delete"):
                 continue
             # A tool that rewrites sources does not touch all that lies beneath a folder; moving one takes it as it is.
             beneath = recursive and (changed not in ("rewrite", "move") or effect == "read")
-            draft.use(effect, operand.word, beneath, sources if changed == "write" else ())
+            draft.use(effect, operand.word, beneath)
         _apply_role(changed, operand, parsed, draft)
 
 

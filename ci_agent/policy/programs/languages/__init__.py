@@ -24,6 +24,7 @@ Reader: TypeAlias = Callable[[Parsed, Draft], None]
 
 LANGUAGES: Mapping[str, Reader] = {
     "ar": archives.read_ar,
+    "argument_files": builds.read_argument_files,
     "awk": awk.read,
     "command": launchers.read_command,
     "compiler": builds.read_compiler,
@@ -40,6 +41,8 @@ LANGUAGES: Mapping[str, Reader] = {
     "find": find.read,
     "flock": launchers.read_flock,
     "git_checkout": git.read_checkout,
+    "form": web.read_form,
+    "su": shells.read_su,
     "git_apply": git.read_apply,
     "git_format_patch": git.read_format_patch,
     "git_restore": git.read_restore,

@@ -55,7 +55,7 @@ def read_unzip(parsed: Parsed, draft: Draft) -> None:
     """`unzip ARCHIVE MEMBER... -d FOLDER`: without a switch that only shows, it extracts."""
     for operand in parsed.operands[:1]:
         draft.use("read", operand.word)
-    if not parsed.has("-l", "-t", "-p", "-c", "-v", "-z", "-Z"):
+    if not parsed.has("-l", "-t", "-p", "-c", "-v", "-z", "-Z", "-Z1", "-ZT"):
         folders = [value for _, value in parsed.values("-d")]
         for folder in folders or [literal_word(".")]:
             draft.use("write", folder, recursive=True)

@@ -11,7 +11,7 @@ _SWITCH = re.compile(r"[0-9]*|true|false|yes|no|y|n|on|off", re.IGNORECASE)
 _LOADS_MODULES = re.compile(r"\b(?:include|import)\b")
 _YQ_LOADS = re.compile(r"\bload|\bstrload")
 _SQL_REACHES_FILES = re.compile(
-    r"load_extension|writefile|readfile|edit\s*\(|attach|vacuum|fts3_tokenizer|^\s*\.|\n\s*\.|zipfile|fsdir|lsmode",
+    r"load_extension|writefile|readfile|edit\s*\(|attach|vacuum|fts3_tokenizer|^\s*\.|\n\s*\.|zipfile|fsdir|virtual",
     re.IGNORECASE,
 )
 _HARMLESS_DOT = re.compile(
@@ -67,7 +67,7 @@ _EMITS_NOTHING = ("-E", "-M", "-MM", "-fsyntax-only", "-noEmit", "-version", "--
 
 
 def read_compiler(parsed: Parsed, draft: Draft) -> None:
-    """`@FILE` holds further options; the result goes where an option says, or where it always goes."""
+    """The result goes where an option says, or where it always goes."""
     told = any(found.option.meaning == "target" or found.option.name in _EMITS_NOTHING for found in parsed.options)
     emits = _EMITS.get(parsed.profile.name)
     if (
@@ -77,6 +77,11 @@ def read_compiler(parsed: Parsed, draft: Draft) -> None:
         and not parsed.has("-outDir", "-outFile", "-emit")
     ):
         draft.use("write", literal_word("." if parsed.has("-c", "-S") else emits))
+    read_argument_files(parsed, draft)
+
+
+def read_argument_files(parsed: Parsed, draft: Draft) -> None:
+    """`@FILE` holds further options."""
     for operand in parsed.operands:
         text = operand.word.prefix or operand.word.text
         if text.startswith("@"):
@@ -112,7 +117,7 @@ def read_yq(parsed: Parsed, draft: Draft) -> None:
             draft.use("read", expression.word)
     for operand in words:
         draft.use("read", operand.word)
-        if parsed.has("-i", "--inplace", "--in-place", "--split-exp", "-s"):
+        if parsed.has("-i", "--inplace", "--in-place"):
             draft.use("write", operand.word)
 
 

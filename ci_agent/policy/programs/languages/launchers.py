@@ -27,7 +27,7 @@ def read_env(parsed: Parsed, draft: Draft) -> None:
     if any(word.splits for word in words[: len(assignments) + 1]):
         draft.doubt("the command that env starts is not known")
     draft.run(command, assignments, folder)
-    draft.transparent = bool(command)
+    draft.transparent = bool(command) and parsed.profile.launches == "transparent"
 
 
 def split_assignments(words: Sequence[Word]) -> tuple[list[tuple[str, Word]], list[Word]]:

@@ -21,6 +21,13 @@ def read_shell(parsed: Parsed, draft: Draft) -> None:
     draft.use("read", words[0])
 
 
+def read_su(parsed: Parsed, draft: Draft) -> None:
+    """`su - USER ARGUMENT...`: the arguments are options of the shell."""
+    words = [operand for operand in parsed.operands if operand.word.literal != "-"]
+    for operand in words[1:]:
+        draft.hazard(operand.at, "is an argument of the shell that is started")
+
+
 def read_eval(parsed: Parsed, draft: Draft) -> None:
     words = [operand.word for operand in parsed.operands]
     if words:

@@ -4,6 +4,7 @@ import re
 from urllib.parse import unquote
 
 from ci_agent.policy.effects import UrlUse
+from ci_agent.policy.programs.copies import use_target
 from ci_agent.policy.programs.draft import Draft, is_url
 from ci_agent.policy.programs.options import Parsed
 from ci_agent.policy.words import Word, literal_word
@@ -33,6 +34,11 @@ def read_curl(parsed: Parsed, draft: Draft) -> None:
 def _with_scheme(url: Word) -> Word:
     """Without a scheme, `http` is meant."""
     return url if url.literal is None or is_url(url) else literal_word(f"http://{url.text}", url.span)
+
+
+def read_form(parsed: Parsed, draft: Draft) -> None:
+    for _, value in parsed.values("-F", "--field"):
+        _use_form_file(draft, value)
 
 
 def _use_unless_pair(draft: Draft, index: int, cookies: Word) -> None:
@@ -102,7 +108,7 @@ def read_copy(parsed: Parsed, draft: Draft) -> None:
         if not _use_remote(draft, word):
             draft.use("read", word, recursive)
     if target is not None and not _use_remote(draft, target):
-        draft.use("write", target, recursive, [_local_part(source) for source in sources])
+        use_target(parsed, draft, target, [_local_part(source) for source in sources], recursive)
 
 
 def _local_part(source: Word) -> Word:
