@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
 from ci_agent.json_types import Json
-from ci_agent.strict_yaml.reader import YamlDocument, raise_problems
+from ci_agent.strict_yaml.document import YamlDocument, raise_problems
 from ci_agent.strict_yaml.text import Place, quote
 
 

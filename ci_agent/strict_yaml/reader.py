@@ -1,65 +1,22 @@
 """YAML text to plain data, by parse events: nothing is built that a limit would have refused."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import yaml
 
 from ci_agent.errors import InvalidFileError
 from ci_agent.json_types import Json
+from ci_agent.strict_yaml.document import ListMarks, MappingMarks, Marks, YamlDocument, raise_problems
 from ci_agent.strict_yaml.scalars import AmbiguousScalarError, parse_plain
 from ci_agent.strict_yaml.syntax import TAB_PROBLEM, explain_syntax_error, text_at, word_at
-from ci_agent.strict_yaml.text import Place, check_text, find_line_starts, place_of, quote
+from ci_agent.strict_yaml.text import check_text, find_line_starts, place_of, quote
 from ci_agent.text_files import read_text_file
 
 MAX_DEPTH = 32
-MAX_SHOWN = 10
-"""How many problems one error names."""
-
 MAX_COLLECTED = 100
 """After so many problems reading stops: whoever reads the message mends the first ones and tries again."""
-
-
-class _List(NamedTuple):
-    start: int
-    items: list["_Marks"]
-
-
-class _Mapping(NamedTuple):
-    start: int
-    keys: dict[str, int]
-    values: dict[str, "_Marks"]
-
-
-_Marks: TypeAlias = int | _List | _Mapping
-"""Where a value and all within it begin, as offsets, in the shape of the value."""
-
-
-@dataclass(frozen=True, slots=True)
-class YamlDocument:
-    file: str
-    """As messages name it."""
-    value: Json
-    marks: _Marks
-    line_starts: Sequence[int]
-
-    def place(self, path: Sequence[str | int] = ()) -> Place:
-        """Where the value at a path of keys and indexes stands; of its nearest parent when there is none."""
-        return place_of(_start(_follow(self.marks, path)), self.line_starts)
-
-    def key_place(self, path: Sequence[str | int]) -> Place:
-        """Where the key stands that a path ends in; for an item of a list, where the item stands."""
-        parent = _follow(self.marks, path[:-1])
-        if isinstance(parent, _Mapping) and path[-1] in parent.keys:
-            return place_of(parent.keys[str(path[-1])], self.line_starts)
-        return self.place(path)
-
-    def error(self, path: Sequence[str | int], problem: str) -> InvalidFileError:
-        """To raise: the problem at the value of a path."""
-        return InvalidFileError(self.file, *self.place(path), problem)
 
 
 _COLON_AND_PUNCTUATION = frozenset((":,", ":?", ":[", ":]", ":{", ":}"))
@@ -100,18 +57,6 @@ def load_yaml(text: str, file: str, *, parser: type[EventParser] | None = None) 
     return YamlDocument(file, value, marks, line_starts)
 
 
-def raise_problems(file: str, problems: Sequence[tuple[Place, str]]) -> None:
-    """Raise one InvalidFileError for all problems, at the place of the first; return when there are none."""
-    if not problems:
-        return
-    ordered = sorted(set(problems))
-    (place, first), *others = ordered[:MAX_SHOWN]
-    lines = [first, *(f"{file}:{other.line}:{other.column}: {problem}" for other, problem in others)]
-    if len(ordered) > MAX_SHOWN:
-        lines.append(f"{file}: and more problems after these")
-    raise InvalidFileError(file, *place, "\n".join(lines))
-
-
 class _TooManyProblemsError(Exception):
     pass
 
@@ -127,9 +72,9 @@ class _Reader:
         self.text_blocks: list[tuple[int, int]] = []
         self.flow_depth = 0
 
-    def read_document(self) -> tuple[Json, _Marks]:
+    def read_document(self) -> tuple[Json, Marks]:
         value: Json = None
-        marks: _Marks = 0
+        marks: Marks = 0
         try:
             value, marks = self._document()
         except yaml.YAMLError as error:
@@ -140,7 +85,7 @@ class _Reader:
             self._check_tabs()
         return value, marks
 
-    def _document(self) -> tuple[Json, _Marks]:
+    def _document(self) -> tuple[Json, Marks]:
         self.next_event()
         start = self.next_event()
         if type(start) is yaml.StreamEndEvent:
@@ -165,7 +110,7 @@ class _Reader:
         if offset >= 0:
             self.problems.append((offset, TAB_PROBLEM))
 
-    def _node(self, event: _Event, depth: int) -> tuple[Json, _Marks]:
+    def _node(self, event: _Event, depth: int) -> tuple[Json, Marks]:
         if type(event) is yaml.ScalarEvent:
             return self._scalar(event)
         if type(event) is yaml.SequenceStartEvent:
@@ -175,7 +120,7 @@ class _Reader:
         self._refuse_prefix(event, "*", "an alias")
         return None, event.start_mark.index
 
-    def _scalar(self, event: _Event) -> tuple[Json, _Marks]:
+    def _scalar(self, event: _Event) -> tuple[Json, Marks]:
         self._refuse_properties(event)
         start = event.start_mark.index
         if not event.style:
@@ -210,21 +155,21 @@ class _Reader:
         if "?" in event.value or self.text[end : end + 2] in _COLON_AND_PUNCTUATION:
             self._report(event, f"{self._shown(event)}: inside [] and {{}} put text with ? or : in quotes")
 
-    def _sequence(self, event: _Event, depth: int) -> tuple[Json, _Marks]:
+    def _sequence(self, event: _Event, depth: int) -> tuple[Json, Marks]:
         self._enter(event, depth)
         items: list[Json] = []
-        marks: list[_Marks] = []
+        marks: list[Marks] = []
         while type(child := self.next_event()) is not yaml.SequenceEndEvent:
             value, mark = self._node(child, depth)
             items.append(value)
             marks.append(mark)
         self.flow_depth -= bool(event.flow_style)
-        return items, _List(event.start_mark.index, marks)
+        return items, ListMarks(event.start_mark.index, marks)
 
-    def _mapping(self, event: _Event, depth: int) -> tuple[Json, _Marks]:
+    def _mapping(self, event: _Event, depth: int) -> tuple[Json, Marks]:
         self._enter(event, depth)
         result: dict[str, Json] = {}
-        marks = _Mapping(event.start_mark.index, {}, {})
+        marks = MappingMarks(event.start_mark.index, {}, {})
         while type(child := self.next_event()) is not yaml.MappingEndEvent:
             key = self._key(child, marks, depth)
             value, mark = self._node(self.next_event(), depth)
@@ -234,7 +179,7 @@ class _Reader:
         self.flow_depth -= bool(event.flow_style)
         return result, marks
 
-    def _key(self, event: _Event, marks: _Mapping, depth: int) -> str | None:
+    def _key(self, event: _Event, marks: MappingMarks, depth: int) -> str | None:
         key = self._key_text(event, depth)
         if key is not None and key in marks.keys:
             line = self.text.count("\n", 0, marks.keys[key]) + 1
@@ -302,21 +247,6 @@ def _key_problem(key: Json, shown: str) -> str:
     if key is None:
         return "a key is missing before the colon"
     return f"a key must be text: write {quote(str(key).lower())} in quotes"
-
-
-def _start(marks: _Marks) -> int:
-    return marks if isinstance(marks, int) else marks.start
-
-
-def _follow(marks: _Marks, path: Sequence[str | int]) -> _Marks:
-    for step in path:
-        if isinstance(marks, _Mapping) and step in marks.values:
-            marks = marks.values[str(step)]
-        elif isinstance(marks, _List) and isinstance(step, int) and step < len(marks.items):
-            marks = marks.items[step]
-        else:
-            break
-    return marks
 
 
 def _default_parser() -> type[EventParser]:
