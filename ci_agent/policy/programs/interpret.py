@@ -8,7 +8,7 @@ from typing import TypeVar, assert_never
 
 from ci_agent.policy.effects import Effects, UrlUse
 from ci_agent.policy.programs.draft import Draft, is_plain_name, reaches_no_file, use_anything, use_at, use_source
-from ci_agent.policy.programs.languages import LANGUAGES
+from ci_agent.policy.programs.languages import find_reader
 from ci_agent.policy.programs.load import find_profile, load_profile
 from ci_agent.policy.programs.operands import apply_operands
 from ci_agent.policy.programs.options import Found, Parsed, begins_option, parse
@@ -137,7 +137,7 @@ def _apply(parsed: Parsed, draft: Draft, last: bool) -> None:
         return
     apply_operands(parsed, draft)
     if profile.language is not None:
-        LANGUAGES[profile.language](parsed, draft)
+        find_reader(profile.language)(parsed, draft)
     if profile.starts_shell and not draft.commands and not draft.scripts:
         draft.doubt(f"the commands that the shell of {profile.name} reads from standard input are not known")
 

@@ -6,7 +6,6 @@ The files are TOML of the plainest kind, one `key = "text"` or `key = true` a li
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
@@ -89,7 +88,7 @@ def load_profile(section: str) -> Profile:
     except (KeyError, TypeError, ValueError) as error:
         raise ProfileError(f"profile {section!r}: {error}") from error
     commands = _index().names.get(section, {})
-    return replace(profile, commands=commands, harmful=profile.harmful or bool(commands))
+    return profile._replace(commands=commands, harmful=profile.harmful or bool(commands))
 
 
 @cache

@@ -1,10 +1,10 @@
 """The vocabulary of program profiles: what an option or an operand means to the program that gets it.
 
-Small values are named tuples: they are made by the thousand, and their classes in a tenth of a dataclass's time.
+They are named tuples, whose classes are made in a tenth of the time that a frozen dataclass takes.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias
 
 Arity: TypeAlias = Literal["bare", "takes", "takes_two", "may_take"]
@@ -123,8 +123,7 @@ class Operands(NamedTuple):
     trailing: tuple[Role, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(NamedTuple):
     name: str
     """With the subcommand: `git stash list`."""
     syntax: Syntax
@@ -157,7 +156,7 @@ class Profile:
     """Without a command it starts a shell, which reads standard input."""
     language: str | None = None
     """The reader in `languages/` for what options and operands alone do not say."""
-    commands: Mapping[str, str] = field(default_factory=dict)
+    commands: Mapping[str, str] = MappingProxyType({})
     """Subcommands: as written, to the section of the data that describes them."""
     harmful: bool = False
     """A word that turns out to be an option could matter."""

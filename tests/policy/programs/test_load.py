@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import ci_agent.policy.programs.load as load_module
-from ci_agent.policy.programs.languages import LANGUAGES
+from ci_agent.policy.programs.languages import LANGUAGES, find_reader
 from ci_agent.policy.programs.load import (
     ProfileError,
     find_profile,
@@ -62,6 +62,7 @@ def test_an_unknown_program_has_none() -> None:
 def test_every_language_is_spoken_by_a_program() -> None:
     spoken = {load_profile(name).language for name in section_names() if not name.startswith("shared")}
     assert spoken - {None} == LANGUAGES.keys()
+    assert all(callable(find_reader(language)) for language in LANGUAGES)
 
 
 @pytest.mark.parametrize("file", _FILES, ids=lambda path: path.name)

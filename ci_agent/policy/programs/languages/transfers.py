@@ -49,6 +49,25 @@ def read_patch(parsed: Parsed, draft: Draft) -> None:
         draft.use("write", literal_word("."))
 
 
+def read_ln(parsed: Parsed, draft: Draft) -> None:
+    """A hard link gives a file a second name; what a symbolic one holds is relative to where the link stands."""
+    words = [operand.word for operand in parsed.operands]
+    folders = [value for _, value in parsed.values("-t", "--target-directory")]
+    targets, link = (words[:-1], words[-1]) if len(words) > 1 and not folders else (words, None)
+    symbolic = parsed.has("-s", "--symbolic")
+    for target in targets:
+        base = link.text.rpartition("/")[0] if link is not None else folders[0].text if folders else ""
+        draft.use("list" if symbolic else "read", _seen_from(base, target) if symbolic else target)
+    for place in [*folders, *([link] if link is not None else [])] or [literal_word(".")]:
+        draft.use("write", place, into=targets)
+
+
+def _seen_from(folder: str, target: Word) -> Word:
+    if target.literal is None or not folder or target.text.startswith(("/", "~")):
+        return target
+    return literal_word(f"{folder}/{target.text}", target.span)
+
+
 def read_split(parsed: Parsed, draft: Draft) -> None:
     """`split FILE PREFIX`; a run that is given no prefix names its pieces itself."""
     if parsed.profile.name == "csplit":
