@@ -124,9 +124,10 @@ class Follower:
         for index, operator in enumerate(item.operators):
             if operator == "||":
                 self._close_scope(scope)
-                scope = self._open_scope()
             start = outcome.success if operator == "&&" else outcome.failure
             success, failure = self._run_pipeline(item.pipelines[index + 1], start, tested or index < last)
+            if operator == "||":
+                self._close_scope(scope)
             if operator == "&&":
                 outcome = Outcome(success, join(outcome.failure, failure))
             else:

@@ -41,8 +41,10 @@ def read_newline(reader: Reader, read_program: ReadProgram) -> None:
 def _read_document(reader: Reader, document: HereDocument, read_program: ReadProgram) -> None:
     reader.notes.count_command()
     start = reader.position
-    joins = not document.quoted and reader.text.find("\\\n", start, reader.end) >= 0
-    last_line = _find_joined(reader, document) if joins else _find(reader, document)
+    last_line = _find(reader, document)
+    if not document.quoted and reader.text.find("\\\n", start, last_line) >= 0:
+        reader.position = start
+        last_line = _find_joined(reader, document)
     reader.masks.append(Mask(start, reader.position, " "))
     if not document.quoted:
         body = Reader(reader.text, start, last_line, reader.notes, reader.outer)
@@ -55,21 +57,22 @@ def _read_document(reader: Reader, document: HereDocument, read_program: ReadPro
 
 def _find(reader: Reader, document: HereDocument) -> int:
     """Where the line with the delimiter begins; the cursor ends behind that line."""
-    text, start, delimiter = reader.text, reader.position, document.delimiter
-    found = text.find(delimiter, start, reader.end)
+    text, start = reader.text, reader.position
+    sought = document.delimiter if document.strips_tabs else "\n" + document.delimiter
+    found = text.find(sought, start - 1, reader.end)
     while found >= 0:
-        line_start = found
-        while document.strips_tabs and line_start > start and text[line_start - 1] == "\t":
+        reader.notes.count_pieces(1)
+        rest = found + len(sought)
+        line_start = rest - len(document.delimiter)
+        while document.strips_tabs and text[line_start - 1] == "\t":
             line_start -= 1
-        rest = found + len(delimiter)
-        if line_start == start or text[line_start - 1] == "\n":
+        if text[line_start - 1] == "\n":
             stop = text.find("\n", rest, reader.end)
             reader.position = reader.end if stop < 0 else stop
             if reader.position == rest:
                 return line_start
             _check_last_line(reader, text[rest : reader.position], line_start, reader.position)
-        reader.notes.count_pieces(1)
-        found = text.find(delimiter, rest, reader.end)
+        found = text.find(sought, rest, reader.end)
     raise _without_end(reader, document, start)
 
 

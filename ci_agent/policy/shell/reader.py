@@ -113,6 +113,8 @@ class Reader:
     pending: list[HereDocument] = field(default_factory=list)
     roles: list[tuple[int, int, Role]] = field(default_factory=list)
     masks: list[Mask] = field(default_factory=list)
+    bare_dollar: bool = False
+    """The word at the cursor holds a `$` without quotes or braces: what it means may depend on what follows."""
 
     def span(self, start: int, end: int) -> Span:
         return self.outer or (start, end)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from ci_agent.policy.shell.ansi_c import decode_ansi_c
 from ci_agent.policy.shell.arithmetic import read_arithmetic
+from ci_agent.policy.shell.braces import may_expand
 from ci_agent.policy.shell.reader import Mask, Reader, Unit
 from ci_agent.policy.shell.syntax import Parameter, Part, Sequence, SourceWord, Substitution, Text
 
@@ -41,13 +42,18 @@ def read_word(reader: Reader, read_program: ReadProgram) -> SourceWord:
         reader.position = plain.end()
         reader.notes.count_pieces(1)
         return SourceWord(plain[0], (), reader.span(start, reader.position))
+    outside, reader.bare_dollar = reader.bare_dollar, False
     parts = _read_parts(reader, read_program)
     if not parts:
         reader.fail_at_token()
+    word = SourceWord(None, tuple(parts), reader.span(start, reader.position))
+    if reader.bare_dollar and may_expand(word):
+        reader.fail("a `$` without braces in a word that braces make several of", start, reader.position)
+    reader.bare_dollar = outside
     reader.notes.count_pieces(1)
     if reader.pending and "\n" in reader.text[start : reader.position]:
         reader.fail("a line break inside a word while a here-document waits for its body", start, reader.position)
-    return SourceWord(None, tuple(parts), reader.span(start, reader.position))
+    return word
 
 
 def read_value(reader: Reader, read_program: ReadProgram) -> SourceWord:
@@ -202,6 +208,7 @@ def _read_expansion(reader: Reader, read_program: ReadProgram, parts: list[Part]
         parts.append(_read_braced(reader, read_program, quoted))
     elif match := _VARIABLE.match(reader.text, reader.position, reader.end):
         reader.position = match.end()
+        reader.bare_dollar = reader.bare_dollar or not quoted
         parts.append(Parameter(match[1], quoted))
     else:
         _read_lone_dollar(reader, read_program, parts, quoted)
@@ -222,6 +229,7 @@ def _read_lone_dollar(reader: Reader, read_program: ReadProgram, parts: list[Par
         _read_double(reader, read_program, parts)
         return
     if not quoted:
+        reader.bare_dollar = True
         reader.masks.append(Mask(start, start + 1, "x"))
     parts.append(Text("$", quoted=True))
 

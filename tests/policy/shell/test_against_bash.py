@@ -36,7 +36,7 @@ a  ls  -rf  a.txt  *.txt  x\ y  'q r'  "d $X"  $X  "$X"  ${X}  ${X:-d}  "${X:-$(
 $?  "$@"  $*  $1  <(ls ps)  >(ls out)  $f  "$f"  "$f.bak"  ${f%.txt}  \;  a'b'"c"  é  =  a=b  --x={1,2}  }  {  do
 done  in  if  \\  "\\"  "\$X"  "\`"  \$X  $  "$"  a$  %  ^  @  ,  :  [  ]  -v  a[$(pwned)]  'a[$(pwned)]'  "a[0]"  $_
 $!  $$  $-  ${#X}  ${X#a}  ${X//a/b}  ${X:0:1}  "${X##*/}"  "a;b"  'a&b'  a\;b  a\|b  \<x  ?(a)  *(b)  sub  sub/c.txt
-..  .  -  --  +x  2  10  012  $i  "$i"  ${i}  src/*.py
+..  .  -  --  +x  2  10  012  $i  "$i"  ${i}  src/*.py  {01..3}  {-1..1}  {3..1..2}  {a..c}  {$,x}y  "$X"{,.b}  ${f}{,b}
 """
 _NAMES = """
 ls rm git wc cat no noo out1 out2 out3 echo printf test [ cd : true false export read eval exec command local declare
