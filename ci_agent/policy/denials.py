@@ -58,21 +58,26 @@ class Denials:
             yield from self._of_request(request, "fetch")
 
     def _of_tool(self, fact: ToolFact) -> Iterator[Forbidden]:
-        rules = self.index.for_tool(fact.name)
-        # Rules about files alone bind the files, below, whatever tool they come by.
-        for rule in rules.deny_by_arguments if fact.name in FILE_TOOLS else rules.deny:
+        for rule in self._rules_for(fact):
             if _is_about_tool(rule, fact) and arguments_may_match(self.site, rule, fact.arguments):
                 yield Forbidden(rule, fact)
         files = fact.files if fact.name in FILE_TOOLS else tuple(self._named_files(fact))
         for file in files:
             yield from self._of_file(file)
 
+    def _rules_for(self, fact: ToolFact) -> list[CompiledRule]:
+        """Rules about the call. Those about files alone bind its files, whatever tool they come by."""
+        rules = self.index.for_tool(fact.name)
+        if fact.name in FILE_TOOLS:
+            return rules.deny_by_arguments
+        return rules.denied_hosts.candidates(fact.requests[0].url) if fact.requests else rules.deny
+
     def _named_files(self, fact: ToolFact) -> Iterator[FileFact]:
-        for rule in self.index.for_tool(fact.name).allow:
+        for rule in self.index.for_tool(fact.name).testing_paths:
             yield from named_files(self.site, rule, fact.arguments)
 
     def _of_request(self, request: NetFact, tool: str) -> Iterator[Forbidden]:
-        for rule in self.index.for_tool(tool).deny:
+        for rule in self.index.for_tool(tool).denied_hosts.candidates(request.url):
             if not rule.args and forbids_request(rule.net, request):
                 yield Forbidden(rule, request)
 

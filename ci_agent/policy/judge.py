@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
+from typing import Final
 
 from ci_agent.json_types import JsonObject
 from ci_agent.policy.denials import Denials, Forbidden
@@ -10,10 +12,12 @@ from ci_agent.policy.facts import ExecFact, Fact, FileFact, ToolFact, UnknownFac
 from ci_agent.policy.grants import Refusal, exec_refusal, redirect_refusal, tool_refusal
 from ci_agent.policy.match import CompiledRule
 from ci_agent.policy.reaching import file_refusal
-from ci_agent.policy.rule_index import MAX_NEAREST, RuleIndex, canonical_order, strictest_first
+from ci_agent.policy.rule_index import MAX_NEAREST, RuleIndex, ToolRules, canonical_order, strictest_first
 from ci_agent.policy.shell_facts import shell_facts
 from ci_agent.policy.site import Site
 from ci_agent.policy.tool_facts import FILE_TOOLS, tool_facts
+
+_FEW: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,18 +99,32 @@ def _refusal(call: Call, rule: CompiledRule, fact: ExecFact | ToolFact | FileFac
 def _candidates(call: Call, fact: ExecFact | ToolFact | FileFact) -> list[CompiledRule]:
     rules = call.rules.for_tool(_granting_tool(call, fact))
     if isinstance(fact, ExecFact):
-        return rules.programs.candidates(fact)
+        return _about_command(rules, fact)
     if isinstance(fact, FileFact):
         return _about_path(call, fact, fact)
     if fact.name in FILE_TOOLS:
         return _about_path(call, fact, fact.files[0])
-    return rules.hosts.candidates(fact.requests[0]) if fact.requests else rules.allow
+    if fact.requests:
+        return rules.hosts.candidates(fact.requests[0].url)
+    return rules.arguments.candidates(fact.arguments)
+
+
+def _about_command(rules: ToolRules, command: ExecFact) -> list[CompiledRule]:
+    if command.files:
+        # A rule must reach every file of the command. Where few reach the first, those few are all.
+        near = list(islice(rules.paths.near(command.files[0].names), _FEW + 1))
+        if len(near) <= _FEW:
+            return _in_order(rule for _, rule in near)
+    return rules.programs.candidates(command)
 
 
 def _about_path(call: Call, fact: ToolFact | FileFact, file: FileFact) -> list[CompiledRule]:
     paths = call.rules.for_tool(_granting_tool(call, fact)).paths
-    found = {rule.id: rule for _, rule in paths.near(file.names)}
-    return sorted(found.values(), key=canonical_order)
+    return _in_order(rule for _, rule in paths.near(file.names))
+
+
+def _in_order(rules: Iterable[CompiledRule]) -> list[CompiledRule]:
+    return sorted({rule.id: rule for rule in rules}.values(), key=canonical_order)
 
 
 def _worth_explaining(call: Call, fact: ExecFact | ToolFact | FileFact) -> list[CompiledRule]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from typing import Final
 
 from ci_agent.json_types import Json, JsonObject
@@ -25,9 +26,13 @@ from ci_agent.policy.match import CompiledRule, CompiledTest
 from ci_agent.policy.net import NetRule, forbids_request, request_refusal
 from ci_agent.policy.protected import guard_write
 from ci_agent.policy.reaching import file_refusal, forbids_path
+from ci_agent.policy.shell.program import BoundExceededError
 from ci_agent.policy.shell_facts import script_facts
 from ci_agent.policy.site import Site
 from ci_agent.policy.urls import InvalidUrlError, parse_url
+
+MAX_VALUES: Final = 1_000
+"""Values that one selector may pick."""
 
 _PLAIN: Final = NetRule(None, None, None, None)
 
@@ -52,7 +57,7 @@ def arguments_refusal(site: Site, rule: CompiledRule, tool: str, arguments: Json
         if extra:
             return f"it takes no argument {extra[0]!r} (only)"
     for test in rule.args:
-        for value in select(test.selector, arguments):
+        for value in _selected(test, arguments):
             if _allow_verdict(site, test, value) != "passes":
                 return f"the argument {test.selector.text} {_shortcoming(test.test, value)}"
     return None
@@ -61,8 +66,7 @@ def arguments_refusal(site: Site, rule: CompiledRule, tool: str, arguments: Json
 def arguments_may_match(site: Site, rule: CompiledRule, arguments: JsonObject) -> bool:
     """Whether a deny rule's `args` are about the call: each selector picks a value that passes or cannot be judged."""
     return all(
-        any(_deny_verdict(site, test, value) != "fails" for value in select(test.selector, arguments))
-        for test in rule.args
+        any(_deny_verdict(site, test, value) != "fails" for value in _selected(test, arguments)) for test in rule.args
     )
 
 
@@ -71,12 +75,19 @@ def named_files(site: Site, rule: CompiledRule, arguments: JsonObject) -> Iterat
     for test in rule.args:
         if test.test.path is None:
             continue
-        for value in select(test.selector, arguments):
+        for value in _selected(test, arguments):
             if isinstance(value, str):
                 for effect in ("read", "write"):
                     fact = file_fact(site, value, effect, _place(site, test))
                     if isinstance(fact, FileFact):
                         yield fact
+
+
+def _selected(test: CompiledTest, arguments: JsonObject) -> list[Json | Missing | Mismatch]:
+    values = list(islice(select(test.selector, arguments), MAX_VALUES + 1))
+    if len(values) > MAX_VALUES:
+        raise BoundExceededError(f"the argument {test.selector.text} holds more than {MAX_VALUES} values")
+    return values
 
 
 def _allow_verdict(site: Site, test: CompiledTest, value: Json | Missing | Mismatch) -> Verdict:

@@ -26,7 +26,7 @@ class HostSet:
     any_public: bool
 
     def has_name(self, host: str) -> bool:
-        return host in self.names or any(suffix in self.suffixes for suffix in _suffixes(host))
+        return host in self.names or any(suffix in self.suffixes for suffix in suffixes(host))
 
     def has_address(self, address: Address) -> bool:
         return any(each in network for each in equivalents(address) for network in self.networks)
@@ -135,7 +135,8 @@ def _is_local_name(host: str) -> bool:
     return host in _LOCAL_NAMES or host.endswith(".localhost")
 
 
-def _suffixes(host: str) -> Iterator[str]:
+def suffixes(host: str) -> Iterator[str]:
+    """Every `.x` that the host ends in."""
     at = host.find(".")
     while at >= 0:
         yield host[at:]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Generic, TypeAlias, TypeVar
 
 from ci_agent.policy.path_globs import Part, PathGlob, covers_beneath, matches_parts
+from ci_agent.policy.wildcard_index import WildcardIndex
 from ci_agent.policy.wildcards import Wildcard
 
 Names: TypeAlias = tuple[str, ...]
@@ -101,25 +102,22 @@ class GlobIndex(Generic[Payload]):
     """Finds what belongs to the globs that cover a path, without trying all of them."""
 
     def __init__(self, entries: Iterable[tuple[AnchoredGlob, Payload]]) -> None:
-        self._by_last_name: dict[tuple[Names, str], list[tuple[AnchoredGlob, Payload]]] = {}
-        self._others: dict[Names, list[tuple[AnchoredGlob, Payload]]] = {}
+        by_prefix: dict[Names, list[tuple[Wildcard | None, tuple[AnchoredGlob, Payload]]]] = {}
         for glob, payload in entries:
-            last = glob.tail[-1].literal if glob.tail and glob.tail[-1] else None
-            if last is None:
-                self._others.setdefault(glob.prefix, []).append((glob, payload))
-            else:
-                self._by_last_name.setdefault((glob.prefix, last), []).append((glob, payload))
+            last = glob.tail[-1] if glob.tail else None
+            by_prefix.setdefault(glob.prefix, []).append((last, (glob, payload)))
+        self._by_prefix = {prefix: WildcardIndex(entries) for prefix, entries in by_prefix.items()}
 
     def __bool__(self) -> bool:
-        return bool(self._by_last_name or self._others)
+        return bool(self._by_prefix)
 
     def near(self, names: Names) -> Iterator[tuple[AnchoredGlob, Payload]]:
         """The globs that may cover the path, or list it, or all beneath it."""
         last = names[-1] if names else ""
         for size in range(len(names) + 1):
-            prefix = names[:size]
-            yield from self._others.get(prefix, ())
-            yield from self._by_last_name.get((prefix, last), ())
+            index = self._by_prefix.get(names[:size])
+            if index is not None:
+                yield from index.near(last)
 
     def covering(self, names: Names) -> Iterator[Payload]:
         return (payload for glob, payload in self.near(names) if glob.covers(names))

@@ -4,11 +4,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from ci_agent.hooks import OnDenied
+from ci_agent.json_types import JsonObject
 from ci_agent.policy.command_patterns import CommandPattern
 from ci_agent.policy.effects import FileEffect
-from ci_agent.policy.facts import ExecFact, FileFact, NetFact
+from ci_agent.policy.facts import ExecFact, FileFact
 from ci_agent.policy.match import CompiledRule
+from ci_agent.policy.net import suffixes
 from ci_agent.policy.reach import GlobIndex, Names, fold
+from ci_agent.policy.urls import Url
+from ci_agent.policy.wildcard_index import WildcardIndex
 from ci_agent.policy.wildcards import Wildcard
 
 SHARED_DENIES: Final[dict[FileEffect, tuple[str, ...]]] = {
@@ -68,11 +72,14 @@ class ToolRules:
         self.allow = [rule for rule in ordered if rule.rule.effect == "allow"]
         self.deny = [rule for rule in ordered if rule.rule.effect == "deny"]
         self.deny_by_arguments = [rule for rule in self.deny if rule.args]
+        self.testing_paths = [rule for rule in self.allow if any(test.test.path is not None for test in rule.args)]
         self.programs = ProgramIndex(self.allow)
         self.denied_programs = ProgramIndex(self.deny, denies=True)
         self.paths = GlobIndex((glob, rule) for rule in self.allow for glob in rule.reach or ())
         self.denies = FileDenies(self.deny)
         self.hosts = HostIndex(self.allow)
+        self.denied_hosts = HostIndex(self.deny)
+        self.arguments = ArgumentIndex(self.allow)
 
     @property
     def is_forbidden(self) -> bool:
@@ -126,42 +133,48 @@ class ProgramIndex:
     def __init__(self, rules: Sequence[CompiledRule], *, denies: bool = False) -> None:
         self._denies = denies
         self._by_words: dict[tuple[str, str], list[CompiledRule]] = {}
-        self._by_program: dict[str, list[CompiledRule]] = {}
         self._named: dict[str, list[CompiledRule]] = {}
-        self._any: list[CompiledRule] = []
+        programs: list[tuple[Wildcard | None, CompiledRule]] = []
         for rule in rules:
-            if rule.commands is None:
-                self._any += [rule] * denies
+            if rule.commands is None and denies:
+                programs.append((None, rule))
             for pattern in rule.commands or ():
-                self._add(pattern, rule)
+                programs += self._add(pattern, rule)
+        self._by_program = WildcardIndex(programs)
 
     def candidates(self, command: ExecFact) -> list[CompiledRule]:
         """Rules that may cover the command, by themselves or by spelling it inside an outer one."""
         found = {rule.id: rule for each in _outwards(command) for rule in self._about(each)}
-        return sorted(found.values(), key=canonical_order)
+        return sorted(found.values(), key=canonical_order) if len(found) > 1 else list(found.values())
 
     def about_program(self, command: ExecFact) -> list[CompiledRule]:
         """Some of the rules that name the program, whatever arguments they want; for explanations."""
         return self._named.get(self._name(command.words[0].text), [])[:MAX_NEAREST]
 
     def _about(self, command: ExecFact) -> Iterator[CompiledRule]:
-        name = self._name(command.words[0].text)
-        yield from self._any
-        yield from self._by_program.get(name, ())
-        for word in dict.fromkeys(word.text for word in command.words[1:]):
-            yield from self._by_words.get((name, word), ())
+        name, *words = command.words
+        program = self._name(name.text)
+        yield from self._by_program.near(program)
+        if any(word.literal is None for word in words):
+            yield from self._named.get(program, ())
+        elif self._by_words:
+            for text in dict.fromkeys(word.text for word in words):
+                yield from self._by_words.get((program, text), ())
 
-    def _add(self, pattern: CommandPattern, rule: CompiledRule) -> None:
-        programs = _literals(pattern.tokens[0].alternatives) if pattern.tokens else None
-        if programs is None:
-            self._any.append(rule)
+    def _add(self, pattern: CommandPattern, rule: CompiledRule) -> Iterator[tuple[Wildcard | None, CompiledRule]]:
+        """File the rule; what it yields is found by the program alone."""
+        if not pattern.tokens:
+            yield None, rule
             return
-        # A deny rule sees through words that are not literal, so its index looks at the program alone.
-        seconds = _literals(pattern.tokens[1].alternatives) if len(pattern.tokens) > 1 and not self._denies else None
-        for program in dict.fromkeys(map(self._name, programs)):
+        seconds = _literals(pattern.tokens[1].alternatives) if len(pattern.tokens) > 1 else None
+        for wild in pattern.tokens[0].alternatives:
+            if wild.literal is None:
+                yield (None if self._denies else wild), rule
+                continue
+            program = self._name(wild.literal)
             self._named.setdefault(program, []).append(rule)
             if seconds is None:
-                self._by_program.setdefault(program, []).append(rule)
+                yield Wildcard((program,)), rule
             for second in dict.fromkeys(seconds or ()):
                 self._by_words.setdefault((program, second), []).append(rule)
 
@@ -177,14 +190,34 @@ class HostIndex:
         self._others: list[CompiledRule] = []
         for rule in rules:
             hosts = rule.net.hosts
-            if hosts is None or hosts.suffixes or hosts.networks or hosts.any_public:
+            if hosts is None or hosts.networks or hosts.any_public:
                 self._others.append(rule)
             else:
-                for name in hosts.names:
+                for name in hosts.names | hosts.suffixes:
                     self._by_name.setdefault(name, []).append(rule)
 
-    def candidates(self, request: NetFact) -> list[CompiledRule]:
-        return sorted([*self._by_name.get(request.url.host, ()), *self._others], key=canonical_order)
+    def candidates(self, url: Url) -> list[CompiledRule]:
+        found = [rule for name in (url.host, *suffixes(url.host)) for rule in self._by_name.get(name, ())]
+        return sorted({rule.id: rule for rule in (*found, *self._others)}.values(), key=canonical_order)
+
+
+class ArgumentIndex:
+    """Rules by a text that they want an argument to be, where they list such texts."""
+
+    def __init__(self, rules: Sequence[CompiledRule]) -> None:
+        self._by_value: dict[tuple[str, str], list[CompiledRule]] = {}
+        self._others: list[CompiledRule] = []
+        for rule in rules:
+            keys = _listed_texts(rule)
+            if keys is None:
+                self._others.append(rule)
+            for key in keys or ():
+                self._by_value.setdefault(key, []).append(rule)
+
+    def candidates(self, arguments: JsonObject) -> list[CompiledRule]:
+        texts = [(name, value) for name, value in arguments.items() if isinstance(value, str)]
+        found = [rule for key in texts for rule in self._by_value.get(key, ())]
+        return sorted({rule.id: rule for rule in (*found, *self._others)}.values(), key=canonical_order)
 
 
 def canonical_order(rule: CompiledRule) -> tuple[bool, str]:
@@ -206,6 +239,15 @@ def _is_about(rule: CompiledRule, tool: str) -> bool:
     if rule.rule.effect == "allow":
         return any(pattern.covers(tool) for pattern in rule.tools)
     return any(pattern.may_mean(tool) for pattern in rule.tools)
+
+
+def _listed_texts(rule: CompiledRule) -> list[tuple[str, str]] | None:
+    """An argument of the call with each text that the rule lets it be; None when it wants no such thing."""
+    for test in rule.args:
+        texts = test.test.enum
+        if len(test.selector.steps) == 1 and texts is not None and all(isinstance(text, str) for text in texts):
+            return [(test.selector.argument, text) for text in dict.fromkeys(texts)]
+    return None
 
 
 def _outwards(command: ExecFact) -> Iterator[ExecFact]:

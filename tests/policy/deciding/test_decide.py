@@ -688,6 +688,12 @@ def test_arguments_are_tested_value_by_value(policy: MakePolicy) -> None:
     assert effects == ["allow", "allow", "deny", "deny", "deny", "deny"]
 
 
+def test_too_many_values_are_a_limit(policy: MakePolicy) -> None:
+    decided = policy('- {id: files, allow: fs__write, args: {"paths[]": {path: "**"}}}\n')
+    assert decided.decide("fs__write", {"paths": ["a"] * 1_000}).effect == "allow"
+    assert decided.decide("fs__write", {"paths": ["a"] * 1_001}).code == "limit"
+
+
 def test_a_path_argument_obeys_what_files_obey(policy: MakePolicy, put: Put) -> None:
     put(".git/config")
     decided = policy(

@@ -58,7 +58,7 @@ def fail(*args: object, **kwargs: object) -> NoReturn:
         (grants, "request_refusal", FETCH),
         (denials, "may_mean", ("bash", {"command": "git push --force"})),
         (denials, "has", ("bash", {"command": "git push --force"})),
-        (denials, "forbids_request", FETCH),
+        (denials, "forbids_request", ("fetch", {"url": "https://evil.test"})),
         (net, "host_refusal", FETCH),
         (regexes.Regex, "matches", SERVER),
         (judge_arguments, "select", SERVER),

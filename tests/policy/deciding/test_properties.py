@@ -139,6 +139,44 @@ def test_one_more_allow_never_denies_more(workspace: Workspace, rules: list[Rule
         assert decided(workspace, [*rules, extra], call).effect == "allow"
 
 
+FILLERS = [
+    rule
+    for at in range(20)
+    for rule in (
+        Rule(
+            f"f{at}a",
+            "allow",
+            ("bash",),
+            "p:1",
+            command=((f"zz{at}", "**"), (f"zz{at}*", "x"), ("git", f"zz{at}", "**")),
+        ),
+        Rule(
+            f"f{at}b",
+            "deny",
+            ("read", "write"),
+            "p:1",
+            path=(f"**/zz{at}*", f"zz{at}/**", f"**/*.zz{at}", f"src/zz{at}"),
+        ),
+        Rule(f"f{at}c", "allow", ("read", "write", "ls"), "p:1", path=(f"**/zz{at}*", f"zz{at}/**", f"src/*.zz{at}")),
+        Rule(f"f{at}d", "allow", ("fetch",), "p:1", host=(f"zz{at}.test", f"*.zz{at}.test")),
+        Rule(f"f{at}e", "deny", ("fetch",), "p:1", host=(f"zz{at}.test", f"*.zz{at}.test")),
+        Rule(f"f{at}f", "allow", ("srv__*",), "p:1", args={"a": {"enum": [f"zz{at}"]}}),
+        Rule(f"f{at}g", "deny", ("bash",), "p:1", command=((f"zz{at}", "**"), ("git", f"zz{at}", "**"))),
+        Rule(f"f{at}h", "allow", (f"zz{at}__*", f"zz{at}"), "p:1"),
+    )
+]
+"""Rules about nothing that the calls do, enough of them to be arranged for look-ups."""
+
+
+@relaxed
+@given(POLICIES, CALLS)
+def test_rules_about_something_else_never_matter(workspace: Workspace, rules: list[Rule], call: Any) -> None:
+    alone, among_others = (decided(workspace, each, call) for each in (rules, [*rules, *FILLERS]))
+    assert replace(
+        alone, nearest=None, reason="", instead=None, code="rule", fact=None, span=None, argument=None
+    ) == replace(among_others, nearest=None, reason="", instead=None, code="rule", fact=None, span=None, argument=None)
+
+
 @relaxed
 @given(
     st.sampled_from(["bash", "read", "write", "edit", "grep", "find", "ls", "fetch", "srv__x", "", "x\0"]),
