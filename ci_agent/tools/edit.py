@@ -119,4 +119,4 @@ def _decode(shown: str, file: BinaryIO, size: int) -> TextDocument:
 def _result(shown: str, replaced: Replaced, count: int, diff: str | None) -> ToolResult:
     line = replaced.first_changed_line
     details = {"edits": count, "first_changed_line": line, "diff": diff}
-    return text_result(f"Edited {shown}: {count_of(count, 'replacement')}, the first in line {line}.", details)
+    return text_result(f"Edited {shown}: {count_of(count, 'replacement')}, first changed line {line}.", details)

@@ -63,6 +63,6 @@ def _notes(paths: list[str], unlisted: list[str], has_more: bool) -> Iterator[st
     if has_more:
         yield f"[{count_of(len(paths), 'path')} shown; there are more. Narrow pattern or path, or raise limit.]"
     if unlisted:
-        yield f"[{count_of(len(unlisted), 'folder')} could not be listed.]"
+        yield f"[{count_of(len(unlisted), 'folder')} could not be listed, or not completely.]"
     if not paths:
         yield "[What .gitignore leaves out is found only when path names its folder.]"

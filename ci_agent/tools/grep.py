@@ -33,6 +33,9 @@ from ci_agent.tools.walk import walk
 DEFAULT_MATCHES = 100
 MAX_CONTEXT_LINES = 50
 
+MAX_SEARCHED_BYTES = 1 << 30
+"""Of one file, so that a log that fills the disk does not use up the time for all others."""
+
 _FEW_FILES = 100
 """Searched without starting a program: that costs as much."""
 
@@ -64,6 +67,8 @@ class _Found:
     refused: int = 0
     """Files that the policy does not let be read."""
     unreadable: int = 0
+    huge: int = 0
+    """Files searched up to MAX_SEARCHED_BYTES only."""
     unlisted: list[str] = field(default_factory=list)
 
 
@@ -156,15 +161,26 @@ def _candidates(
 def _worth_opening(
     tool: _Grep, start: Path, query: _Query, candidates: Iterator[str], cancel: CancelToken
 ) -> Iterator[str]:
-    """The candidates without those of which ripgrep knows that nothing in them matches. Refused ones stay in."""
+    """The candidates without those of which ripgrep knows that nothing in them matches.
+
+    What it is not asked about stays in: files that are refused, and huge ones.
+    """
     yield from islice(candidates, _FEW_FILES)
     while batch := list(islice(candidates, _BATCH_FILES)):
-        permitted = [path for path in batch if tool.files.permits("read", start / path)]
+        askable = [path for path in batch if _size(start / path) <= MAX_SEARCHED_BYTES]
+        permitted = [path for path in askable if tool.files.permits("read", start / path)]
         narrowed = None
         if tool.ripgrep and query.rust_expression is not None and len(permitted) > _FEW_FILES:
             narrowed = may_match(tool.ripgrep, query.rust_expression, start, permitted, cancel)
         dropped = frozenset[str]() if narrowed is None else frozenset(permitted) - narrowed
         yield from (path for path in batch if path not in dropped)
+
+
+def _size(path: Path) -> int:
+    try:
+        return os.lstat(path).st_size
+    except OSError:
+        return 0  # gone; opening it will say so
 
 
 class _BinaryError(ToolError):
@@ -176,7 +192,9 @@ def _search_file(files: FileAccess, path: Path, query: _Query, found: _Found, ca
         encoding = detect_encoding(read_head(file))
         if encoding is None:
             raise _BinaryError(f"{files.show(path)} is a binary file; grep searches text.")
-        lines = search_lines(utf8_chunks(file, encoding, cancel), query.pattern, query.context)
+        found.huge += os.fstat(file.fileno()).st_size > MAX_SEARCHED_BYTES
+        text = utf8_chunks(file, encoding, cancel, MAX_SEARCHED_BYTES)
+        lines = search_lines(text, query.pattern, query.context)
         first = next(lines, None)
         if first is None:
             return
@@ -223,7 +241,9 @@ def _notes(found: _Found, query: _Query) -> Iterator[str]:
         yield f"[{count_of(found.refused, 'file')} not searched: the policy does not let them be read.]"
     if found.unreadable:
         yield f"[{count_of(found.unreadable, 'file')} could not be read.]"
+    if found.huge:
+        yield f"[{count_of(found.huge, 'file')} searched only in the first {MAX_SEARCHED_BYTES >> 30} GiB.]"
     if found.unlisted:
-        yield f"[{count_of(len(found.unlisted), 'folder')} could not be listed.]"
+        yield f"[{count_of(len(found.unlisted), 'folder')} could not be listed, or not completely.]"
     if not found.lines:
         yield "[What .gitignore leaves out is searched only when path names it.]"

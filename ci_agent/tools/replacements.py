@@ -27,7 +27,7 @@ class Replacement:
 class Replaced:
     text: str
     first_changed_line: int
-    """Counted from 1."""
+    """Counted from 1, in the original."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +61,8 @@ class _Place:
     start: int
     end: int
     new: str
+    first_change: int
+    """Where old and new begin to differ."""
 
 
 def replace_exactly(
@@ -85,7 +87,7 @@ def replace_exactly(
     problems += _overlaps(original, places)
     if problems:
         raise ToolError(_listed(problems))
-    return Replaced(_rebuilt(original, places), original.line_number(places[0].start))
+    return Replaced(_rebuilt(original, places), original.line_number(places[0].first_change))
 
 
 def _original(text: str) -> _Original:
@@ -112,7 +114,12 @@ def _place(original: _Original, number: int, replacement: Replacement, *, explai
     if len(occurrences) > 1:
         raise ToolError(_ambiguity(original, occurrences))
     (start,) = occurrences
-    return _Place(number, start, start + len(old), new)
+    return _Place(number, start, start + len(old), new, start + _common_length(old, new))
+
+
+def _common_length(old: str, new: str) -> int:
+    different = (index for index, (before, after) in enumerate(zip(old, new, strict=False)) if before != after)
+    return next(different, min(len(old), len(new)))
 
 
 def _occurrences(text: str, wanted: str) -> list[int]:

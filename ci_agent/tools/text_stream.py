@@ -2,6 +2,7 @@
 
 import codecs
 from collections.abc import Iterator
+from itertools import islice
 from typing import BinaryIO, Literal, TypeAlias
 
 from ci_agent.cancellation import CancelToken
@@ -50,13 +51,17 @@ def read_at_most(file: BinaryIO, max_bytes: int) -> bytes:
     return b"".join(pieces)
 
 
-def utf8_chunks(file: BinaryIO, encoding: TextEncoding, cancel: CancelToken) -> Iterator[bytes]:
-    """The whole text from the file's beginning, without its byte order mark; never an empty piece.
+def utf8_chunks(
+    file: BinaryIO, encoding: TextEncoding, cancel: CancelToken, max_bytes: int | None = None
+) -> Iterator[bytes]:
+    """The text from the file's beginning, without its byte order mark; never an empty piece.
+
+    `max_bytes` ends it when about as much of the file has been read; None: at the file's end.
 
     What is UTF-8 passes as it is, wrong bytes included; in other encodings what is wrong becomes U+FFFD.
     """
     file.seek(len(BYTE_ORDER_MARKS.get(encoding, b"")))
-    raw = _raw_chunks(file, cancel)
+    raw = islice(_raw_chunks(file, cancel), None if max_bytes is None else -(-max_bytes // _CHUNK_BYTES))
     if encoding in {"utf-8", "utf-8-sig"}:
         return raw
     return _recoded(raw, encoding)

@@ -4,6 +4,7 @@ import os
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -15,6 +16,9 @@ from ci_agent.tools.text_stream import read_at_most
 
 MAX_DEPTH = 200
 """Folders nested deeper are not entered: no project has them."""
+
+MAX_FOLDER_ENTRIES = 100_000
+"""What a folder holds beyond that is passed by."""
 
 EntryKind: TypeAlias = Literal["file", "folder", "link", "other"]
 
@@ -48,7 +52,8 @@ def walk(files: FileAccess, start: Path, cancel: CancelToken, unlisted: list[str
     """Depth first, names in order, a folder before what is in it; `.git` is left out wherever it is.
 
     The .gitignore of every folder counts, and those above the start up to the workspace (or, outside of it, up to
-    the repository). Folders that cannot be looked into are added to `unlisted`; ToolError when the start is one.
+    the repository). Folders that cannot be looked into, or not to their end, are added to `unlisted`; ToolError when
+    the start cannot be.
     """
     top = _topmost(files, start)
     above = start.relative_to(top).parts
@@ -79,6 +84,8 @@ def _with_ignore_file(files: FileAccess, folder: Path, start: int, ignores: Igno
 def _walk_folder(walk: _Walk, folder: str, depth: int, ignores: Ignores) -> Iterator[Entry]:
     with open_folder(walk.files, walk.start / folder) as descriptor:
         entries = sorted(_entries(descriptor, folder), key=lambda entry: entry.path)
+        if len(entries) > MAX_FOLDER_ENTRIES:
+            walk.unlisted.append(folder)
         ignore_file = (
             _read_ignore_file(descriptor) if any(entry.path == folder + _IGNORE_NAME for entry in entries) else None
         )
@@ -105,7 +112,8 @@ def _walk_below(walk: _Walk, folder: str, depth: int, ignores: Ignores) -> Itera
 
 def _entries(descriptor: int, folder: str) -> list[Entry]:
     with os.scandir(descriptor) as entries:
-        return [Entry(folder + entry.name, _kind(entry)) for entry in entries if entry.name != _REPOSITORY_NAME]
+        seen = islice(entries, MAX_FOLDER_ENTRIES + 1)
+        return [Entry(folder + entry.name, _kind(entry)) for entry in seen if entry.name != _REPOSITORY_NAME]
 
 
 def _kind(entry: "os.DirEntry[str]") -> EntryKind:

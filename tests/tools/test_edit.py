@@ -36,7 +36,7 @@ def test_several_replacements_are_made_at_once(tmp_path: Path, edit: Tool, call:
     (tmp_path / "a.txt").write_text("one\ntwo\nthree\nfour\n")
     result = call(edit, path="a.txt", edits=[{"old": "three", "new": "3\n3b"}, {"old": "two\n", "new": ""}])
     assert result == ToolResult(
-        (TextContent("Edited a.txt: 2 replacements, the first in line 2."),),
+        (TextContent("Edited a.txt: 2 replacements, first changed line 2."),),
         {
             "edits": 2,
             "first_changed_line": 2,
@@ -44,6 +44,25 @@ def test_several_replacements_are_made_at_once(tmp_path: Path, edit: Tool, call:
         },
     )
     assert (tmp_path / "a.txt").read_text() == "one\n3\n3b\nfour\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ("one\ntwo", "one\n2", 2),
+        ("two\n", "two\nmore\n", 3),
+        ("one\ntwo\n", "one\n", 2),
+        ("one", "1", 1),
+        ("three\n", "", 3),
+    ],
+)
+def test_the_first_changed_line_is_where_old_and_new_begin_to_differ(
+    tmp_path: Path, edit: Tool, call: Call, *, old: str, new: str, line: int
+) -> None:
+    (tmp_path / "a.txt").write_text("one\ntwo\nthree\n")
+    details = call(edit, path="a.txt", edits=[{"old": old, "new": new}]).details
+    assert details is not None
+    assert details["first_changed_line"] == line
 
 
 def test_each_old_is_looked_for_in_the_original_text(tmp_path: Path, edit: Tool, call: Call) -> None:

@@ -176,8 +176,24 @@ def test_what_cannot_be_opened_is_counted(tmp_path: Path, grep: Tool, call: Call
     create(tmp_path, {"a": "x", "locked": "x", "closed/b": "x"})
     (tmp_path / "locked").chmod(0)
     (tmp_path / "closed").chmod(0)
-    assert text_of(call(grep, pattern="x")) == "a:1:x\n[1 file could not be read.]\n[1 folder could not be listed.]"
+    assert (
+        text_of(call(grep, pattern="x"))
+        == "a:1:x\n[1 file could not be read.]\n[1 folder could not be listed, or not completely.]"
+    )
     (tmp_path / "closed").chmod(0o700)
+
+
+@pytest.mark.slow
+def test_a_huge_file_is_searched_in_its_first_gigabyte_alone(
+    tmp_path: Path, grep: Tool, call: Call, text_of: TextOf
+) -> None:
+    with (tmp_path / "log").open("wb") as file:
+        file.write(b"needle\n" * 2_000)
+        file.seek(1 << 40)
+        file.write(b"\nneedle\n")
+    create(tmp_path, {"other": "needle\n"})
+    text = text_of(call(grep, pattern="needle", limit=5_000))
+    assert text.endswith("log:2000:needle\nother:1:needle\n[1 file searched only in the first 1 GiB.]")
 
 
 def test_a_search_stops_when_it_is_cancelled(files: FileAccess, call: Call) -> None:

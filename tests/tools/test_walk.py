@@ -217,6 +217,14 @@ def test_folders_too_deep_or_closed_are_reported_and_passed_by(tmp_path: Path) -
     assert len(entries) == 201
 
 
+def test_an_endless_folder_is_listed_in_part_and_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ci_agent.tools.walk.MAX_FOLDER_ENTRIES", 3)  # a hundred thousand files take too long to make
+    create(tmp_path, {f"many/{number}": "" for number in range(9)})
+    unlisted: list[str] = []
+    entries = list(walk(access(tmp_path), tmp_path, CancelToken(), unlisted))
+    assert (len(entries), unlisted) == (1 + 4, ["many/"])
+
+
 def test_a_start_that_cannot_be_listed_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for name in ("file", "missing"):
