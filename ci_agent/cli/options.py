@@ -12,6 +12,9 @@ from ci_agent.text_files import MAX_TEXT_FILE_BYTES, decode_text, read_text_file
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
+EXIT_NEGATIVE = 1
+"""The row `negative` of the table of exit codes."""
+
 
 def option(flag: str, *more: str, **attributes: Any) -> Callable[[Decorated], Decorated]:
     """`click.option` that also reads `CI_AGENT_` and the flag's name; `attributes` are click's own."""
@@ -61,3 +64,16 @@ def format_option(command: Decorated) -> Decorated:
     """`--format text|json`, passed as `output_format`."""
     choice = click.Choice(["text", "json"])
     return click.option("--format", "output_format", type=choice, default="text", show_default=True)(command)
+
+
+def policy_option(command: Decorated) -> Decorated:
+    """`--policy NAME|FILE`, required, passed as `policy_name`."""
+    return click.option("--policy", "policy_name", metavar="NAME|FILE", envvar="CI_AGENT_POLICY", required=True)(
+        command
+    )
+
+
+def workspace_option(command: Decorated) -> Decorated:
+    """`--workspace DIR`, the current folder without it."""
+    text = "The folder that paths are relative to."
+    return click.option("--workspace", metavar="DIR", default=".", show_default=True, help=text)(command)

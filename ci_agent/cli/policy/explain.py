@@ -1,59 +1,25 @@
-"""`ci-agent policy`: check, explain, schema."""
+"""`ci-agent policy explain`: calls decided as in a run, with what they would do."""
 
 import json
 from collections.abc import Iterator, Mapping
 
 import click
 
-from ci_agent.cli.options import format_option
+from ci_agent.cli.options import EXIT_NEGATIVE, format_option, policy_option, workspace_option
 from ci_agent.compose import load_policy
 from ci_agent.errors import InvalidFileError
 from ci_agent.explain import explain_call
 from ci_agent.hooks import Decision
 from ci_agent.json_types import parse_json
-from ci_agent.policy.checkup import check_policy
 from ci_agent.policy.decide import Policy
-from ci_agent.policy.document import policy_schema
-from ci_agent.policy.shipped import shipped_policy_names
 from ci_agent.reports.decision import render_decision
-from ci_agent.reports.policy_check import check_json, render_check
 from ci_agent.text_files import read_text_file
 from ci_agent.tool import Tool
 from ci_agent.tools.table import tools_without_a_run
 from ci_agent.transcript.as_json import decision_json
 
-EXIT_NEGATIVE = 1
 
-workspace_option = click.option(
-    "--workspace", metavar="DIR", default=".", show_default=True, help="The folder that paths are relative to."
-)
-
-
-@click.group("policy")
-def policy_command() -> None:
-    """Check and explain policies."""
-
-
-@policy_command.command("check", epilog="Example: ci-agent policy check policies/*.yml")
-@click.argument("policies", metavar="NAME|FILE...", nargs=-1, required=True)
-@workspace_option
-@format_option
-def check_command(policies: tuple[str, ...], workspace: str, output_format: str) -> int:
-    """Load each policy, look for what is odd in it, and try its own tests and examples.
-
-    Exits 3 when a policy is invalid, 1 for a lint error or a failing test. Warnings alone are no failure.
-    """
-    schemas = {name: tool.parameters for name, tool in tools_without_a_run().items()}
-    loaded = [load_policy(policy, workspace=workspace) for policy in policies]
-    checked = [check_policy(policy.source, policy.site.workspace, policy.site.around, schemas) for policy in loaded]
-    if output_format == "json":
-        click.echo(json.dumps([check_json(policy) for policy in checked], indent=2))
-    else:
-        click.echo("\n".join(render_check(policy) for policy in checked))
-    return 0 if all(policy.passed for policy in checked) else EXIT_NEGATIVE
-
-
-@policy_command.command(
+@click.command(
     "explain",
     epilog="""\b
 Examples:
@@ -61,7 +27,7 @@ Examples:
   ci-agent policy explain --policy review --calls calls.jsonl --format json
 """,
 )
-@click.option("--policy", "policy_name", metavar="NAME|FILE", envvar="CI_AGENT_POLICY", required=True)
+@policy_option
 @click.option("--tool", metavar="NAME", help="The tool of the call.")
 @click.option("--args", "arguments", metavar="JSON", help="The call's arguments, a JSON object.")
 @click.option("--calls", metavar="FILE", help='Decide a call a line: {"tool": ..., "args": ...}')
@@ -92,22 +58,6 @@ def explain_command(  # noqa: PLR0913, PLR0917 - one for each option
     for decision in decisions:
         click.echo(_shown(decision, output_format, one_line=calls is not None))
     return EXIT_NEGATIVE if expect and any(decision.effect != expect for decision in decisions) else 0
-
-
-@policy_command.command("schema", epilog="Example: ci-agent policy schema > policy.schema.json")
-def schema_command() -> int:
-    """Print the JSON Schema of a policy file, for editors that complete and check YAML."""
-    click.echo(json.dumps(policy_schema(), indent=2))
-    return 0
-
-
-@policy_command.command("list", epilog="Example: ci-agent policy list")
-def list_command() -> int:
-    """Name the shipped policies."""
-    for name in shipped_policy_names():
-        description = load_policy(name).source.description
-        click.echo(f"{name:<14}{description or ''}")
-    return 0
 
 
 def _decide_calls(policy: Policy, tools: Mapping[str, Tool], file: str) -> Iterator[Decision]:

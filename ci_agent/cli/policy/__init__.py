@@ -1,0 +1,17 @@
+"""`ci-agent policy` and the table of its commands."""
+
+import click
+
+from ci_agent.cli.lazy import CommandTable, LazyGroup
+
+COMMANDS: CommandTable = {
+    "check": ("ci_agent.cli.policy.check:check_command", "Load, lint and test policies."),
+    "explain": ("ci_agent.cli.policy.explain:explain_command", "Decide a call and say why."),
+    "schema": ("ci_agent.cli.policy.shipped:schema_command", "Print the JSON Schema of a policy file."),
+    "list": ("ci_agent.cli.policy.shipped:list_command", "Name the shipped policies."),
+}
+
+
+@click.group("policy", cls=LazyGroup, table=COMMANDS)
+def policy_command() -> None:
+    """Check, test, explain and improve policies."""
