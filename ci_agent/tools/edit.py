@@ -22,6 +22,26 @@ from ci_agent.tools.write import encode_text
 
 MAX_EDITED_BYTES = 10_000_000
 
+_PARAMETERS = closed_object(
+    {
+        "path": text_property("The file, relative to the workspace or absolute."),
+        "edits": {
+            "type": "array",
+            "description": "The replacements, each checked against the original text.",
+            "minItems": 1,
+            "items": closed_object(
+                {
+                    "old": text_property("Text of the file, exactly, long enough to occur only once.")
+                    | {"minLength": 1},
+                    "new": text_property("What stands there instead; empty to delete it."),
+                },
+                required=["old", "new"],
+            ),
+        },
+    },
+    required=["path", "edits"],
+)
+
 
 def create_edit_tool(files: FileAccess) -> Tool:
     """Asks the policy for writing alone. Where reading is not permitted, nothing of the file is quoted or recorded."""
@@ -48,25 +68,7 @@ def create_edit_tool(files: FileAccess) -> Tool:
             "the edits must not overlap; if one fails, nothing is changed. Whitespace and indentation count, line ends "
             "(LF, CRLF) are kept as they are. Several changes to one file belong in one call."
         ),
-        parameters=closed_object(
-            {
-                "path": text_property("The file, relative to the workspace or absolute."),
-                "edits": {
-                    "type": "array",
-                    "description": "The replacements, each checked against the original text.",
-                    "minItems": 1,
-                    "items": closed_object(
-                        {
-                            "old": text_property("Text of the file, exactly, long enough to occur only once.")
-                            | {"minLength": 1},
-                            "new": text_property("What stands there instead; empty to delete it."),
-                        },
-                        required=["old", "new"],
-                    ),
-                },
-            },
-            required=["path", "edits"],
-        ),
+        parameters=_PARAMETERS,
         execute=executing(run),
         execution_mode="sequential",
         prepare_arguments=repair_edit_arguments,

@@ -44,6 +44,25 @@ _BATCH_FILES = 2_000
 _MAX_TEXT_BYTES = MAX_BYTES - 1_000
 """What the notes leave for the lines."""
 
+_PARAMETERS = closed_object(
+    {
+        "pattern": text_property("The regular expression, or with literal the text, to look for in each line."),
+        "path": text_property("A folder to search in, or one file. Default: the workspace."),
+        "glob": text_property(
+            "Only files like this: *.py in any folder, src/**/*.{ts,tsx} counted from path, !*.md for others."
+        ),
+        "ignore_case": flag_property("Upper and lower case are the same. Default false."),
+        "literal": flag_property("The pattern is plain text. Default false."),
+        "context": number_property(
+            "How many lines to show before and after each match. Default 0.",
+            minimum=0,
+            maximum=MAX_CONTEXT_LINES,
+        ),
+        "limit": number_property(f"How many matching lines to show. Default {DEFAULT_MATCHES}."),
+    },
+    required=["pattern"],
+)
+
 
 @dataclass(frozen=True, slots=True)
 class _Query:
@@ -100,24 +119,7 @@ def create_grep_tool(files: FileAccess, ripgrep: Path | None = None) -> Tool:
             f"matching line, sorted by path: {DEFAULT_MATCHES} lines unless limit says otherwise, at most 50 kB. "
             "Binary files, .git and what .gitignore leaves out are not searched; symlinks are not followed."
         ),
-        parameters=closed_object(
-            {
-                "pattern": text_property("The regular expression, or with literal the text, to look for in each line."),
-                "path": text_property("A folder to search in, or one file. Default: the workspace."),
-                "glob": text_property(
-                    "Only files like this: *.py in any folder, src/**/*.{ts,tsx} counted from path, !*.md for others."
-                ),
-                "ignore_case": flag_property("Upper and lower case are the same. Default false."),
-                "literal": flag_property("The pattern is plain text. Default false."),
-                "context": number_property(
-                    "How many lines to show before and after each match. Default 0.",
-                    minimum=0,
-                    maximum=MAX_CONTEXT_LINES,
-                ),
-                "limit": number_property(f"How many matching lines to show. Default {DEFAULT_MATCHES}."),
-            },
-            required=["pattern"],
-        ),
+        parameters=_PARAMETERS,
         execute=executing(run),
     )
 
