@@ -18,6 +18,9 @@ from ci_agent.workspace import InvalidPathError
 _OPEN = ("*", "?", "[", "-")
 """A glob that begins so may become a name that begins with a dash."""
 
+_MADE_ANEW = re.compile(r"[\s*?\[\\]")
+"""What an unquoted variable does not bring through: it is split, and matched against names again."""
+
 _CUT_BY_XARGS = re.compile(r"""[\s'"\\]""")
 
 
@@ -77,13 +80,19 @@ def resolve_folder(site: Site, folder: Word, place: Place) -> Path | None:
 
 def _expanded(words: tuple[Word, ...], place: Place) -> tuple[Word, ...]:
     """The words with each glob replaced by the names that it becomes here and now."""
-    if all(word.kind != "glob" for word in words):
+    if all(word.kind in ("literal", "unknown") for word in words):
         return words
-    expanded: list[Word] = []
-    for word in words:
-        texts = possible_texts(word, place) if word.kind == "glob" else None
-        expanded += [word] if texts is None else [literal_word(text, word.span) for text in texts]
-    return tuple(expanded)
+    return tuple(made for word in words for made in _now(word, place))
+
+
+def _now(word: Word, place: Place) -> list[Word]:
+    if word.kind not in ("glob", "choice"):
+        return [word]
+    texts = possible_texts(word, place)
+    if texts is None or (word.splits and any(_MADE_ANEW.search(text) or not text for text in texts)):
+        return [Word("unknown", word.text, word.span, splits=word.splits or word.kind == "glob")]
+    names = [literal_word(text, word.span) for text in texts]
+    return names if word.kind == "glob" else [Word("choice", word.text, word.span, tuple(names))]
 
 
 def _files(site: Site, effects: Effects, place: Place, scene: Scene) -> Iterator[FileFact | UnknownFact]:

@@ -13,7 +13,8 @@ class Word:
     - `literal`: exactly `text`, one word.
     - `glob`: `text` is a pattern (special characters that were quoted are escaped by a backslash); it becomes the
       names that match when the command runs, one word each, or `text` without the backslashes when none does.
-    - `choice`: one of `choices`, each a literal or a glob (the variable of a `for` over known words).
+    - `choice`: one of `choices`, each a literal or a glob (the variable of a `for` over known words). `splits`: it
+      stands unquoted, so that a file name with blanks or special characters becomes something else.
     - `unknown`: nobody knows. `prefix` is the text that it certainly begins with. `splits`: it stands unquoted and
       may become any number of words, none included; otherwise it is exactly one.
     """

@@ -50,6 +50,8 @@ class _Several:
     """One of these, in quotes."""
 
     choices: tuple[Word, ...]
+    splits: bool = False
+    """It stands unquoted, and names of files are among them: the disk tells whether one of those would be split."""
 
 
 _Value = _Piece | _Unknown | _Several
@@ -87,10 +89,7 @@ def _expand_parts(parts: Sequence[Part], span: Span, around: Surroundings) -> li
         made = _combine(values, span, around)
         if made is not None:
             return [made]
-    splits = any(
-        value.splits if isinstance(value, _Unknown) else isinstance(value, _Piece) and _may_split(value)
-        for value in values
-    )
+    splits = any(_may_split(value) if isinstance(value, _Piece) else value.splits for value in values)
     return [_unknown(values, span, around, splits=splits)]
 
 
@@ -154,13 +153,12 @@ def _evaluate_known(known: Known, around: Surroundings, quoted: bool) -> _Value:
         if not quoted and "\\" in text:
             return _Unknown(splits=True)
         return _Piece(text, quoted)
-    if any(word.literal is None for word in known.choices) and (
-        known.folder != around.folder or around.folder is None or not quoted
-    ):
+    names = any(word.literal is None for word in known.choices)
+    if names and (known.folder != around.folder or around.folder is None):
         return _Unknown(splits=not quoted)
-    if not quoted and any(_is_split(word.text) for word in known.choices):
+    if not quoted and any(_is_split(word.text) for word in known.choices if word.literal is not None):
         return _Unknown(splits=True)
-    return _Several(known.choices)
+    return _Several(known.choices, splits=names and not quoted)
 
 
 def _is_split(text: str) -> bool:
@@ -184,7 +182,7 @@ def _combine(values: list[_Value], span: Span, around: Surroundings) -> Word | N
         return None
     if before or behind:
         choices = tuple(Word("literal", before + word.text + behind, span) for word in choices)
-    return Word("choice", around.source[span[0] : span[1]], span, choices)
+    return Word("choice", around.source[span[0] : span[1]], span, choices, splits=several[0].splits)
 
 
 def _unknown(values: list[_Value], span: Span, around: Surroundings, *, splits: bool) -> Word:

@@ -805,6 +805,22 @@ def test_a_file_is_opened_only_when_the_policy_permits_it(policy: MakePolicy, wo
     assert not decided.permits_path("write", "write", root / "docs/a")
 
 
+@pytest.mark.parametrize("command", ['for f in src/*.txt; do cat "$f"; done', "for f in src/*.txt x; do cat $f; done"])
+def test_a_loop_over_files_is_a_loop_over_those_that_are_there(policy: MakePolicy, put: Put, command: str) -> None:
+    put("src/a.txt")
+    decided = policy('- {id: any, allow: bash, command: "cat *"}\n- {id: secret, deny: read, path: src/b.txt}\n')
+    assert bash(decided, command).effect == "allow"
+    put("src/b.txt")
+    assert bash(decided, command).rule_id == "secret"
+
+
+def test_an_unquoted_name_with_blanks_is_more_than_one_word(policy: MakePolicy, put: Put) -> None:
+    put("src/x ..txt")
+    decided = policy('- {id: any, allow: bash, command: "cat **"}\n')
+    assert bash(decided, "for f in src/*.txt; do cat $f; done").effect == "deny"
+    assert bash(decided, 'for f in src/*.txt; do cat "$f"; done').effect == "allow"
+
+
 # What the call itself makes
 
 
