@@ -8,7 +8,7 @@ from pathlib import Path
 from ci_agent.json_types import JsonObject
 from ci_agent.policy.coverage import has, may_mean
 from ci_agent.policy.disk import DiskBudget, walk
-from ci_agent.policy.facts import ExecFact, Fact, FileFact, NetFact, ToolFact
+from ci_agent.policy.facts import ExecFact, Fact, FileFact, NetFact, ToolFact, UnknownFact
 from ci_agent.policy.judge_arguments import arguments_may_match, named_files
 from ci_agent.policy.match import CompiledRule
 from ci_agent.policy.net import forbids_request
@@ -37,6 +37,9 @@ class Denials:
 
     def of(self, fact: Fact) -> Iterator[Forbidden]:
         """Every deny rule that forbids the fact, in order of its parts."""
+        if not isinstance(fact, UnknownFact):
+            # One without any matcher forbids the call, whatever it would do.
+            yield from (Forbidden(rule, fact) for rule in self.index.for_tool(self.tool).denies.everywhere)
         if isinstance(fact, ExecFact):
             yield from self._of_command(fact)
         elif isinstance(fact, ToolFact):

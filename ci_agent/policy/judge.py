@@ -76,7 +76,7 @@ def nearest(call: Call, fact: ExecFact | ToolFact | FileFact) -> tuple[CompiledR
 
 
 def _granting_rule(call: Call, fact: Fact, granting: Iterable[CompiledRule]) -> CompiledRule | None:
-    if isinstance(fact, UnknownFact):
+    if isinstance(fact, UnknownFact) or not call.rules.for_tool(call.tool).allow:
         return None
     for rule in _candidates(call, fact):
         if rule.id not in call.exhausted and _refusal(call, rule, fact) is None:

@@ -427,6 +427,33 @@ def test_the_input_of_a_loop_is_within_reach_of_what_reads_it(policy: MakePolicy
     assert bash(by_read, 'while read -r line; do echo "$line"; done < other.txt').effect == "allow"
 
 
+def test_a_redirection_alone_is_still_a_call_of_bash(policy: MakePolicy) -> None:
+    no_bash = policy("- {id: w, allow: write}\n")
+    denied_bash = policy(
+        '- {id: w, allow: write}\n- {id: any, allow: bash, command: "**"}\n- {id: never, deny: bash}\n'
+    )
+    some_bash = policy('- {id: w, allow: write}\n- {id: list, allow: bash, command: "ls"}\n')
+    answers = [bash(decided, "> out.txt") for decided in (no_bash, denied_bash, some_bash)]
+    assert [(answer.effect, answer.rule_id) for answer in answers] == [
+        ("deny", None),
+        ("deny", "never"),
+        ("allow", "w"),
+    ]
+
+
+def test_a_deny_on_a_file_tool_may_test_its_arguments(policy: MakePolicy) -> None:
+    decided = policy(
+        """
+        - {id: all, allow: [read, grep]}
+        - {id: long, deny: read, path: "logs/**", args: {limit: {min: 1000}}}
+        """
+    )
+    assert decided.decide("read", {"path": "logs/a", "limit": 5_000}).rule_id == "long"
+    assert decided.decide("read", {"path": "logs/a", "limit": "5000"}).rule_id == "long"
+    for arguments in ({"path": "logs/a", "limit": 5}, {"path": "logs/a"}, {"path": "src/a", "limit": 5_000}):
+        assert decided.decide("read", arguments).effect == "allow"
+
+
 def test_assignments_must_be_listed(policy: MakePolicy) -> None:
     decided = policy('- {id: test, allow: bash, command: "npm test", env: [CI, "LC_*"]}\n')
     answers = {
