@@ -66,7 +66,7 @@ class Draft:
 
     def finished(self) -> Effects:
         return Effects(
-            files=tuple(dict.fromkeys(self.files)),
+            files=tuple(self.files),
             urls=tuple(self.urls),
             commands=tuple(self.commands),
             scripts=tuple(self.scripts),

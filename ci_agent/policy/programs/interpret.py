@@ -23,6 +23,9 @@ _T = TypeVar("_T")
 MAX_ALTERNATIVES = 64
 """How many combinations of a loop's values are tried one by one when the command depends on them."""
 
+MAX_WORDS_TRIED = 10_000
+"""How many words all these combinations may have together."""
+
 
 def interpret(words: Sequence[Word], *, input_names: tuple[Word, ...] | None = None) -> Effects:
     """What running the words would do.
@@ -85,7 +88,8 @@ def _interpret(words: tuple[Word, ...], input_names: tuple[Word, ...] | None) ->
 def _each_alternative(words: tuple[Word, ...], input_names: tuple[Word, ...] | None) -> Effects | None:
     """The effects of all combinations of the known values together; None when there are too many."""
     alternatives = [word.choices if word.kind == "choice" else (word,) for word in words]
-    if prod(map(len, alternatives)) > MAX_ALTERNATIVES:
+    combinations = prod(map(len, alternatives))
+    if combinations > MAX_ALTERNATIVES or combinations * len(words) > MAX_WORDS_TRIED:
         return None
     return _together([_interpret(chosen, input_names) for chosen in product(*alternatives)])
 

@@ -26,8 +26,6 @@ FORMAT = 1
 """Each data file begins with `format = 1`."""
 
 _DATA = Path(__file__).parent / "data"
-_PART = re.compile(r'"([^"\n]*)"|([^".\[\]\n]+)')
-_HEADER = re.compile(r'^\[((?:"[^"\n]*"|[^"\[\]\n])+)\]\n(?:also = "([^"\n]*)"\n)?', re.MULTILINE)
 _LINE = re.compile(r'([a-z_]+)(?:\.([a-z_]+|"[^"]+"))? = (?:"([^"\\]*)"|(true))')
 _MEANINGS = frozenset(get_args(Meaning)) - {"unlisted"}
 _ROLES = frozenset(get_args(Role))
@@ -112,12 +110,22 @@ def _index() -> _Index:
 
 def split_sections(text: str, file: str) -> Iterator[tuple[list[str], list[str], str]]:
     """Each section of a data file: the parts of its header, its other names, and its text."""
-    headers = list(_HEADER.finditer(text))
     if not text.startswith(f"format = {FORMAT}\n"):
         raise ProfileError(f"{file}: must begin with `format = {FORMAT}`")
-    for header, following in zip(headers, [*headers[1:], None], strict=True):
-        parts = [quoted or plain for quoted, plain in _PART.findall(header[1])]
-        yield parts, (header[2] or "").split(), text[header.end() : following.start() if following else len(text)]
+    for section in text.split("\n[")[1:]:
+        header, _, body = section.partition("]\n")
+        also = ""
+        if body.startswith('also = "'):
+            first, _, body = body.partition("\n")
+            also = first[len('also = "') : -1]
+        yield _header_parts(header), also.split(), body
+
+
+def _header_parts(header: str) -> list[str]:
+    """`git.log` and `"json.tool"`, as TOML reads them."""
+    if '"' not in header:
+        return header.split(".")
+    return [quoted or plain for quoted, plain in re.findall(r'"([^"]*)"|([^".]+)', header)]
 
 
 def _reaches_everywhere(section: str) -> bool:
@@ -162,7 +170,8 @@ def profile_from(name: str, data: Mapping[str, Any], inherited: Profile | None) 
     if inherited is not None:
         options = {**inherited.options, **options}
     syntax = SYNTAXES[data.get("syntax", _inherited_syntax(name))]
-    if syntax.options and syntax.clusters and any(re.fullmatch(r"-[^-].*\*", option) for option in options):
+    starred_letters = [name for name in options if name.endswith("*") and name[0] == "-" != name[1]]
+    if syntax.options and syntax.clusters and starred_letters:
         raise ProfileError("a short option that ends in `*` would swallow the letters of a cluster")
     operands = _operands(data.get("operands", "data..."))
     starred = sorted((o for o in options.values() if o.name.endswith("*")), key=lambda o: -len(o.name))

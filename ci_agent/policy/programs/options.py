@@ -62,13 +62,14 @@ def parse(profile: Profile, words: Sequence[Word], start: int) -> Parsed:
         position = _read_bundle(parsed, words, position)
     while position < len(words):
         word = words[position]
-        if profile.delegates and parsed.has(*profile.delegates):
+        if profile.delegates and parsed.options and parsed.options[-1].option.name in profile.delegates:
             break
         if profile.syntax.options and word.literal == "--":
             parsed.dash_dash = position
             position += 1
             break
-        if _is_option(parsed, word, position):
+        plain = word.kind == "literal" and word.text[:1] not in ("-", "+")
+        if not plain and _is_option(parsed, word, position):
             position = _read_option(parsed, words, position)
             continue
         parsed.operands.append(Operand(word, position))

@@ -11,6 +11,7 @@ from ci_agent.policy.programs.carries import carries
 from ci_agent.policy.programs.interpret import interpret
 from ci_agent.policy.programs.load import find_profile, program_names
 from ci_agent.policy.programs.names import names_printed
+from ci_agent.policy.programs.profile import HAZARDS
 from ci_agent.policy.words import Word, literal_word
 
 _TEXTS = st.one_of(
@@ -67,16 +68,16 @@ def test_a_word_that_is_not_known_says_no_less_than_any_of_its_values(program: s
     known = interpret([literal_word(program), *map(literal_word, texts), literal_word("-o"), literal_word("x")])
     hidden = Word("unknown", "$x", (0, 0))
     unknown = interpret([literal_word(program), *map(literal_word, texts), hidden, literal_word("x")])
-    if known.hazards and unknown.problem is None:
-        assert {at for at, _ in known.hazards} <= {at for at, _ in unknown.hazards}
+    listed = {at for at, why in known.hazards if why != HAZARDS["unlisted"]}
+    assert unknown.problem is not None or listed <= {at for at, _ in unknown.hazards}
 
 
 def _seconds(words: list[Word]) -> float:
     best = float("inf")
     for _ in range(3):
-        start = time.perf_counter()
+        start = time.process_time()
         interpret(words)
-        best = min(best, time.perf_counter() - start)
+        best = min(best, time.process_time() - start)
     return best
 
 
@@ -106,6 +107,23 @@ def _seconds(words: list[Word]) -> float:
         lambda n: ["frobnicate", *(f"--a=/b{i}" for i in range(n))],
         lambda n: ["curl", *(["-d", "@x"] * (n // 2))],
         lambda n: ["sqlite3", "x", ".tables" + " " * n],
+        lambda n: ["sqlite3", "x", ".tables" + " " * n + "|"],
+        lambda n: ["python", *(["-u"] * n)],
+        lambda n: ["sed", *(["-e", "w x"] * (n // 2))],
+        lambda n: ["sed", "s/" + "[" * n + "/x/"],
+        lambda n: ["sed", "s/" + "[" * n + "\n]/x/"],
+        lambda n: ["sed", "s/" + "[[:" * n + "]/x/"],
+        lambda n: ["awk", "/" + "[]" * n],
+        lambda n: ["awk", "/" + "[^]" * n],
+        lambda n: ["awk", '"' + "\\" * n],
+        lambda n: ["make", ":" * n],
+        lambda n: ["make", "!" * n + "="],
+        lambda n: ["find", *(["x"] * (n // 2)), *(["-delete"] * (n // 2))],
+        lambda n: ["find", *(["x"] * (n // 2)), *(["-exec", "rm", "{}", ";"] * (n // 8))],
+        lambda n: ["curl", "-F", "=" * n, "a" * n],
+        lambda n: ["git", "clone", "a" * n + ":"],
+        lambda n: ["let", "1+" * n],
+        lambda n: ["env", "-S", "a " * n],
     ],
 )
 def test_time_grows_with_the_number_of_words(make: Callable[[int], list[str]]) -> None:

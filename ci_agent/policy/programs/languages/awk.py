@@ -20,7 +20,7 @@ _TOKEN = re.compile(
       | (?P<operator>\+\+|--|\*\*=?|\|\||&&|\|&|>>|[<>=!+*/%^-]=|!~|::|[-{}()\[\];,+*/%^!<>|?:~$=@])""",
     re.VERBOSE,
 )
-_REGEX = re.compile(r"/(?:[^/\\\n\[]|\\.|\[\^?\]?(?:[^/\]\n\\]|\\.)*\])*/")
+_REGEX = re.compile(r"/(?:[^/\\\n\[]|\\.|\[\^?+\]?+(?:[^/\]\n\\]|\\.)*+\])*+/")
 """Without a bare slash between brackets: whether that ends it depends on the awk."""
 
 _DANGEROUS_NAMES = {

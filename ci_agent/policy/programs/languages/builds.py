@@ -6,7 +6,6 @@ from ci_agent.policy.programs.draft import Draft, use_anything
 from ci_agent.policy.programs.options import Parsed
 from ci_agent.policy.words import Word, literal_word
 
-_VARIABLE = re.compile(r"([^=\s]+?)\s*[:+?!]*=(.*)", re.DOTALL)
 _SWITCH = re.compile(r"[0-9]*|true|false|yes|no|y|n|on|off", re.IGNORECASE)
 _LOADS_MODULES = re.compile(r"\b(?:include|import)\b")
 _YQ_LOADS = re.compile(r"\bload|\bstrload")
@@ -15,8 +14,8 @@ _SQL_REACHES_FILES = re.compile(
     re.IGNORECASE,
 )
 _HARMLESS_DOT = re.compile(
-    r"\s*\.(?:tables|schema|indexes|databases|dbinfo|dump|fullschema|headers|mode|stats|timer|width|show|help|version)"
-    r"(?:\s[^\n|;]*)?\s*",
+    r"\.(?:tables|schema|indexes|databases|dbinfo|dump|fullschema|headers|mode|stats|timer|width|show|help|version)"
+    r"(?:\s[^\n|;]*)?",
 )
 
 
@@ -27,8 +26,8 @@ def read_make(parsed: Parsed, draft: Draft) -> None:
         if word.literal is None and "=" in (word.prefix or word.text):
             draft.doubt(f"the variable that {word.text} sets is not known")
             continue
-        match = _VARIABLE.fullmatch(word.text)
-        if match is not None and ("!=" in word.text or not _SWITCH.fullmatch(match[2])):
+        name, equals, value = word.text.partition("=")
+        if equals and (name.endswith("!") or not _SWITCH.fullmatch(value)):
             draft.hazard(operand.at, "sets a variable of the makefile, which may be a command")
         use_anything(draft, word)
 
@@ -132,5 +131,5 @@ def read_sqlite(parsed: Parsed, draft: Draft) -> None:
         text = operand.word.literal
         if text is None:
             draft.doubt(f"the statement {operand.word.text} is not known")
-        elif _SQL_REACHES_FILES.search(text) and not _HARMLESS_DOT.fullmatch(text):
+        elif _SQL_REACHES_FILES.search(text) and not _HARMLESS_DOT.fullmatch(text.strip()):
             draft.hazard(operand.at, "may run a program or reach another file")

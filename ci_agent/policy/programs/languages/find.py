@@ -4,12 +4,14 @@ from collections.abc import Sequence
 
 from ci_agent.policy.programs.draft import Draft
 from ci_agent.policy.programs.options import Operand, Parsed
-from ci_agent.policy.programs.profile import Meaning
+from ci_agent.policy.programs.profile import HAZARDS, Meaning
 from ci_agent.policy.words import Word, literal_word
 
 _BEFORE_PATHS = frozenset({"-H", "-L", "-P", "-O", "-O0", "-O1", "-O2", "-O3"})
 _TWO_VALUES = frozenset({"-fprintf"})
 _COMMANDS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+
+_MAX_ROOTS = 100
 
 
 def read(parsed: Parsed, draft: Draft) -> None:
@@ -24,10 +26,14 @@ def read(parsed: Parsed, draft: Draft) -> None:
     roots = [operand.word for operand in operands[start:position]] or [literal_word(".")]
     for root in roots:
         draft.use("list", root, recursive=True)
-    # Through a link the names lead anywhere: then nothing is known of them.
-    known = [] if follows_links([operand.word.literal for operand in operands]) else roots
+    # Through a link the names lead anywhere: then nothing is known of them. Nor do many places fit every command.
+    lost = follows_links([operand.word.literal for operand in operands]) or len(roots) > _MAX_ROOTS
+    known = [] if lost else roots
     while position < len(operands):
-        position = _read_primary(parsed, position, roots, known, draft)
+        position = _read_primary(parsed, position, known, draft)
+    if HAZARDS["delete"] in draft.hazards.values():
+        for root in roots:
+            draft.use("delete", root, recursive=True)
 
 
 def follows_links(words: Sequence[str | None]) -> bool:
@@ -43,7 +49,7 @@ def _begins_expression(word: Word, draft: Draft) -> bool:
     return text.startswith("-") or word.literal in ("(", ")", "!", ",")
 
 
-def _read_primary(parsed: Parsed, position: int, roots: Sequence[Word], known: Sequence[Word], draft: Draft) -> int:
+def _read_primary(parsed: Parsed, position: int, known: Sequence[Word], draft: Draft) -> int:
     """Read one test or action; return the position after it and its values."""
     operand = parsed.operands[position]
     name = operand.word.literal
@@ -58,13 +64,10 @@ def _read_primary(parsed: Parsed, position: int, roots: Sequence[Word], known: S
         (option for option in parsed.profile.prefixes if name.startswith(option.name[:-1])), None
     )
     if option is None:
-        draft.hazard(operand.at, "is not known to the profile of this program")
+        draft.hazard(operand.at, HAZARDS["unlisted"])
         return position + 1
     if option.why is not None:
         draft.hazard(operand.at, option.why)
-    if option.meaning == "delete":
-        for root in roots:
-            draft.use("delete", root, recursive=True)
     if option.arity == "bare":
         return position + 1
     if position + 1 < len(parsed.operands):

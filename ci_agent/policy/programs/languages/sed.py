@@ -48,9 +48,10 @@ def read(parsed: Parsed, draft: Draft) -> None:
     for _, word in scripts:
         if word.literal is None:
             draft.doubt(f"the sed script {word.text} is not known")
-    for effect, name in _effects("\n".join(word.text for _, word in scripts)):
+    reasons = {_report(draft, effect, name) for effect, name in _effects("\n".join(word.text for _, word in scripts))}
+    for why in sorted(reasons - {None}, key=str):
         for index, _ in scripts:
-            _report(draft, index, effect, name)
+            draft.hazard(index, str(why))
 
 
 def _scripts(parsed: Parsed) -> Iterator[tuple[int, Word]]:
@@ -62,17 +63,14 @@ def _scripts(parsed: Parsed) -> Iterator[tuple[int, Word]]:
         yield parsed.operands[0].at, parsed.operands[0].word
 
 
-def _report(draft: Draft, index: int, effect: str, name: str) -> None:
-    if effect == "read":
-        if name not in _STANDARD:
-            draft.use("read", literal_word(name))
-        return
-    if effect == "write":
-        if name in _STANDARD or name == "/dev/null":
-            return
+def _report(draft: Draft, effect: str, name: str) -> str | None:
+    """Note the file that is used; return what makes the script a hazard, if anything."""
+    if effect == "read" and name not in _STANDARD:
+        draft.use("read", literal_word(name))
+    if effect == "write" and name not in _STANDARD and name != "/dev/null":
         draft.use("write", literal_word(name))
-    reasons = {"write": "writes a file", "run": "runs a command", "bad": "is a sed script that cannot be read"}
-    draft.hazard(index, reasons[effect])
+        return "writes a file"
+    return {"run": "runs a command", "bad": "is a sed script that cannot be read"}.get(effect)
 
 
 def _effects(text: str) -> list[tuple[str, str]]:
@@ -86,7 +84,7 @@ def _effects(text: str) -> list[tuple[str, str]]:
             good = True
         except _BadScriptError:
             continue
-    return effects if good else [*effects, ("bad", "")]
+    return list(dict.fromkeys(effects if good else [*effects, ("bad", "")]))
 
 
 def _commands(cursor: _Cursor) -> Iterator[tuple[str, str]]:
@@ -183,7 +181,7 @@ def _skip_to(cursor: _Cursor, delimiter: str, regex: bool) -> None:
 
 
 def _skip_bracket(cursor: _Cursor) -> None:
-    """Past `[...]`; where it is never closed, the `[` is an ordinary character."""
+    """Past `[...]`, in which a `]` that comes first is an ordinary character."""
     end = cursor.position
     if cursor.text[end : end + 1] == "^":
         end += 1
@@ -196,8 +194,9 @@ def _skip_bracket(cursor: _Cursor) -> None:
             end = end + 1 if closing < 0 else closing + 2
         else:
             end += 1
-    if cursor.text[end : end + 1] == "]":
-        cursor.position = end + 1
+    if cursor.text[end : end + 1] != "]":
+        raise _BadScriptError
+    cursor.position = end + 1
 
 
 def _skip_text(cursor: _Cursor) -> None:
