@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Literal
 
 from ci_agent.policy.shell.follow import Follower
 from ci_agent.policy.shell.grammar import read_program
@@ -12,23 +14,32 @@ from ci_agent.policy.shell.variables import Variables
 
 MAX_BYTES = 256 * 1024
 
+Dialect = Literal["bash", "posix"]
+
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _NOTHING: Mapping[str, str] = {}
 
 
-def analyse(text: str, environment: Mapping[str, str] = _NOTHING) -> ShellProgram:
-    """What bash might run for `bash -c text`.
+def analyse(text: str, environment: Mapping[str, str] = _NOTHING, dialect: Dialect = "bash") -> ShellProgram:
+    """What the shell might run for `bash -c text`.
 
-    `environment` holds the variables whose values may be relied on (`HOME`, `PWD`); all others are unknown.
+    `environment` holds the variables whose values may be relied on (`HOME`, `PWD`); all others are unknown. `posix` is
+    for `sh -c text`, where nobody knows which shell `sh` is: only what all of them read alike is understood.
     Raises UnparsableError for what is not understood with certainty, BoundExceededError for what is too large.
     """
     _check_characters(text)
-    notes = Notes()
-    reader = Reader(text, 0, len(text), notes)
     try:
-        program = read_program(reader)
+        return _analyse(text, environment, dialect)
     except RecursionError:
-        raise BoundExceededError("the nesting is too deep") from None
+        # Whoever asks stands deep in the stack: what is understood must not depend on that.
+        with ThreadPoolExecutor(1) as thread:
+            return thread.submit(_analyse, text, environment, dialect).result()
+
+
+def _analyse(text: str, environment: Mapping[str, str], dialect: Dialect) -> ShellProgram:
+    notes = Notes(posix=dialect == "posix")
+    reader = Reader(text, 0, len(text), notes)
+    program = read_program(reader)
     if reader.position < reader.end:
         reader.fail_at_token()
     for name in notes.arrays & notes.declared:

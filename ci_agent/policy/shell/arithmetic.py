@@ -4,6 +4,7 @@ import re
 
 from ci_agent.policy.shell.reader import Reader
 from ci_agent.policy.shell.syntax import Arithmetic
+from ci_agent.policy.shell.variables import check_assignable
 
 _TOKEN = re.compile(
     r"(?P<blank>[ \t]+)"
@@ -69,6 +70,7 @@ def _summarise(reader: Reader, tokens: list[tuple[str, str]], span: tuple[int, i
         if after != "assign" or operator != "=":
             reads.append(text)
         if after in {"assign", "step"} or before == "step":
+            check_assignable(reader, text)
             assigns.append(text)
             reader.notes.assign(text, integer=True)
     return Arithmetic(tuple(reads), () if branches else tuple(assigns), reader.span(*span), quoted)

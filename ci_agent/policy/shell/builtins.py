@@ -9,7 +9,7 @@ from ci_agent.policy.shell.braces import may_expand
 from ci_agent.policy.shell.program import UnparsableError
 from ci_agent.policy.shell.reader import Reader, Unit
 from ci_agent.policy.shell.static_words import is_integer, is_single, only_part, static_text, word_set
-from ci_agent.policy.shell.syntax import Builtin, Parameter, Sequence, SourceAssignment, SourceWord, Span
+from ci_agent.policy.shell.syntax import Builtin, Parameter, Sequence, SourceAssignment, SourceWord, Span, Text
 from ci_agent.policy.shell.variables import check_assignable, check_locale
 from ci_agent.policy.shell.word_reader import ReadProgram
 from ci_agent.policy.words import Word
@@ -41,9 +41,10 @@ FOLLOWED = word_set(
 _ASSIGNING = frozenset({"getopts", "mapfile", "printf", "read", "readarray"})
 BUILTINS = HARMLESS | FOLLOWED | DECLARING | REFUSED.keys()
 
+_ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(?!\()")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_SET_FLAGS = re.compile(r"[-+][euxvC]*o?")
-_SET_NAMES = frozenset({"errexit", "noclobber", "nounset", "pipefail", "verbose", "xtrace"})
+_SET_FLAGS = re.compile(r"[-+][CETeuvx]*o?")
+_SET_NAMES = word_set("errexit errtrace functrace noclobber nounset pipefail verbose xtrace")
 
 
 def note_assignments(reader: Reader, assignments: list[SourceAssignment], words: list[SourceWord]) -> None:
@@ -183,6 +184,8 @@ def _note_unset(call: _Call) -> None:
 
 
 def _note_declare(call: _Call) -> None:
+    if call.name in {"declare", "typeset"} or not all(is_single(assignment.value) for assignment in call.declared):
+        call.reader.require_bash(f"`{call.name}` here")
     assignments = {assignment.span: assignment for assignment in call.declared}
     array = False
     for word in call.arguments:
@@ -194,8 +197,19 @@ def _note_declare(call: _Call) -> None:
             array = array or not set("aA").isdisjoint(text)
         elif call.name in {"export", "readonly"} and _NAME.fullmatch(text or ""):
             check_assignable(call.reader, text or "")
+        elif not array and (match := _quoted_assignment(word)):
+            check_assignable(call.reader, match[1])
+            check_locale(call.reader, match[1], None)
+            call.reader.notes.assign(match[1], certain=False)
+            call.reader.notes.declared.add(match[1])
         else:
             call.assign(word)
+
+
+def _quoted_assignment(word: SourceWord) -> re.Match[str] | None:
+    """The name in `"name=$value"`."""
+    first = next((part for part in word.parts if not isinstance(part, Text) or part.text), None)
+    return _ASSIGNMENT.match(first.text) if isinstance(first, Text) and first.quoted and is_single(word) else None
 
 
 def _note_declared(call: _Call, assignment: SourceAssignment, array: bool) -> None:
@@ -206,7 +220,7 @@ def _note_declared(call: _Call, assignment: SourceAssignment, array: bool) -> No
         call.reader.fail("braces in a value", *assignment.span)
     if assignment.elements is None:
         call.reader.notes.declared.add(assignment.name)
-        if array:
+        if array or (static_text(assignment.value) or "").startswith("("):
             call.reader.fail("an array from a plain value", *assignment.span)
 
 

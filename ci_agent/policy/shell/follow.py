@@ -406,6 +406,8 @@ class Follower:
         if len(words) != 1:
             raise UnparsableError("a redirection to more or less than one file", redirect.span)
         text = words[0].literal
+        if self.notes.posix and (words[0].kind in {"glob", "choice"} or words[0].splits):
+            raise UnparsableError("a redirection whose target not every sh expands alike", redirect.span)
         if words[0].pipe:
             return None
         if redirect.operator == "<&" or (redirect.operator == ">&" and text is not None and DESCRIPTOR.fullmatch(text)):

@@ -163,6 +163,8 @@ def _read_pipeline(reader: Reader, plain: Simple | None) -> tuple[Pipeline, str]
         reader.skip_blanks()
     stages: list[Stage] = [plain or _read_stage(reader)]
     while (operator := _peek_operator(reader)) in {"|", "|&"}:
+        if operator == "|&":
+            reader.require_bash("'|&'")
         _step(reader, operator)
         _skip_lines(reader)
         stages.append(read_plain(reader, read_program) or _read_stage(reader))
@@ -173,6 +175,7 @@ def _read_pipeline(reader: Reader, plain: Simple | None) -> tuple[Pipeline, str]
 
 def _read_time(reader: Reader) -> None:
     start = reader.position
+    reader.require_bash("`time`")
     reader.position += 4
     reader.skip_blanks()
     if option := _TIME_OPTION.match(reader.text, reader.position, reader.end):
@@ -185,6 +188,8 @@ def _read_time(reader: Reader) -> None:
 def _read_stage(reader: Reader) -> Stage:
     start = reader.position
     word = _peek_reserved(reader)
+    if word in {"[[", "function"} or reader.at("(("):
+        reader.require_bash(f"{word or '((...))'!r}")
     if word in _COMPOUND:
         reader.position += len(word)
         reader.enter()
@@ -277,6 +282,7 @@ def _read_for(reader: Reader) -> Loop | ForEach:
     start, before = reader.position - 3, reader.notes.moves
     reader.skip_blanks()
     if reader.at("(("):
+        reader.require_bash("for ((...))")
         reader.position += 2
         expressions = read_arithmetic(reader, quoted=True, parts=3)
         _skip_separator(reader)
@@ -353,6 +359,8 @@ def _read_patterns(reader: Reader) -> list[SourceWord]:
 def _skip_case_end(reader: Reader) -> None:
     operator = _peek_operator(reader)
     if operator in {";;", ";&", ";;&"}:
+        if operator != ";;":
+            reader.require_bash(f"{operator!r}")
         reader.position += len(operator)
         _skip_lines(reader)
     elif _peek_reserved(reader) != "esac":

@@ -59,6 +59,8 @@ class HereDocument(NamedTuple):
 class Notes:
     """What the text does to the shell that runs it, wherever in the text it does it."""
 
+    posix: bool = False
+    """Whatever sh the machine has is to run the text: what only some understand is refused."""
     commands: int = 0
     pieces: int = 0
     depth: int = 0
@@ -130,6 +132,11 @@ class Reader:
         match = _TOKEN.match(self.text, self.position, self.end)
         end = match.end() if match else self.position + 1
         self.fail(f"unexpected {self.text[self.position : end]!r}", self.position, end)
+
+    def require_bash(self, construct: str, start: int | None = None) -> None:
+        """Refuse a construct that bash reads otherwise than other shells do, where another may be the one to run."""
+        if self.notes.posix:
+            self.fail(f"{construct}, which not every sh reads alike; run it with bash", start)
 
     def enter(self) -> None:
         self.notes.count_command()

@@ -46,7 +46,7 @@ def check_agreement(units: Iterable[Unit]) -> None:
         expected.sort()
         found.sort()
         if expected != found:
-            differing = sorted(set(expected).symmetric_difference(found))
+            differing = sorted(set(expected).symmetric_difference(found)) or expected
             raise _disagreement(unit, *differing[0][:2], shift)
 
 

@@ -1,6 +1,7 @@
 """Reads simple commands: assignments, words and redirections."""
 
 import re
+from dataclasses import dataclass, field
 from typing import cast
 
 from ci_agent.policy.shell.builtins import BUILTINS, DECLARING, note_assignments, note_builtin
@@ -49,45 +50,63 @@ def read_plain(reader: Reader, read_program: ReadProgram) -> Simple | None:
     return Simple((), tuple(words), (), (), builtin, span)
 
 
+@dataclass(slots=True)
+class _Draft:
+    """A simple command while it is read."""
+
+    assignments: list[SourceAssignment] = field(default_factory=list)
+    words: list[SourceWord] = field(default_factory=list)
+    redirects: list[SourceRedirect] = field(default_factory=list)
+    declared: list[SourceAssignment] = field(default_factory=list)
+    roles: list[int] = field(default_factory=list)
+    """Where among the roles those of the words stand."""
+
+
 def read_simple(reader: Reader, read_program: ReadProgram) -> Simple:
     start = end = reader.position
-    first_role = len(reader.roles)
-    assignments: list[SourceAssignment] = []
-    words: list[SourceWord] = []
-    redirects: list[SourceRedirect] = []
-    declared: list[SourceAssignment] = []
+    draft = _Draft()
     while True:
         reader.skip_blanks()
         if redirect := read_redirect(reader, read_program):
-            redirects.append(redirect)
+            draft.redirects.append(redirect)
         elif ENDS_COMMAND.match(reader.text, reader.position, reader.end):
             break
-        elif words and words[0].plain in DECLARING:
-            words.append(_read_declared(reader, read_program, declared))
-        elif words:
-            words.append(read_role(reader, read_program, "argument"))
-        elif _ASSIGNMENT.match(reader.text, reader.position, reader.end):
-            assignments.append(_read_assignment(reader, read_program, "assignment"))
         else:
-            words.append(_read_name(reader, read_program))
+            _read_next(reader, read_program, draft)
         end = reader.position
     if start == end:
         reader.fail_at_token()
+    words = draft.words
     if words and words[0].plain is None and static_text(words[0]) == "[":
-        _note_bracket(reader, first_role)
-    span = reader.span(start, end)
+        _note_bracket(reader, draft.roles)
     reader.notes.count_command()
-    note_assignments(reader, assignments, words)
-    builtin = note_builtin(reader, words, declared, read_program)
-    return Simple(tuple(assignments), tuple(words), tuple(redirects), tuple(declared), builtin, span)
+    note_assignments(reader, draft.assignments, words)
+    builtin = note_builtin(reader, words, draft.declared, read_program)
+    made = (tuple(draft.assignments), tuple(words), tuple(draft.redirects), tuple(draft.declared))
+    return Simple(*made, builtin, reader.span(start, end))
 
 
-def _note_bracket(reader: Reader, first_role: int) -> None:
+def _read_next(reader: Reader, read_program: ReadProgram, draft: _Draft) -> None:
+    """Read an assignment, while there is no name yet, or a word."""
+    if not draft.words and _ASSIGNMENT.match(reader.text, reader.position, reader.end):
+        draft.assignments.append(_read_assignment(reader, read_program, "assignment"))
+        return
+    if not draft.words:
+        word = _read_name(reader, read_program)
+    elif draft.words[0].plain in DECLARING:
+        word = _read_declared(reader, read_program, draft.declared)
+    else:
+        word = read_role(reader, read_program, "argument")
+    draft.words.append(word)
+    draft.roles.append(len(reader.roles) - 1)
+
+
+def _note_bracket(reader: Reader, words: list[int]) -> None:
     """`[ ... ]` is one stretch to the second reading."""
-    roles = reader.roles[first_role:]
-    words = [role for role in roles if role[2] in {"name", "argument"}]
-    others = [role for role in roles if role[2] not in {"name", "argument"}]
-    reader.roles[first_role:] = [*others, (words[0][0], words[-1][1], "test")]
+    start, end = reader.roles[words[0]][0], reader.roles[words[-1]][1]
+    for index in reversed(words):
+        del reader.roles[index]
+    reader.roles.append((start, end, "test"))
 
 
 def read_role(reader: Reader, read_program: ReadProgram, role: Role) -> SourceWord:
@@ -123,6 +142,8 @@ def _read_assignment(reader: Reader, read_program: ReadProgram, role: Role) -> S
     start = reader.position
     match = cast("re.Match[str]", _ASSIGNMENT.match(reader.text, start, reader.end))
     reader.position = match.end()
+    if match[2] == "+=":
+        reader.require_bash("'+='", start)
     elements: tuple[SourceWord, ...] | None = None
     if reader.at("("):
         elements = _read_elements(reader, read_program)
@@ -136,6 +157,7 @@ def _read_assignment(reader: Reader, read_program: ReadProgram, role: Role) -> S
 def _read_elements(reader: Reader, read_program: ReadProgram) -> tuple[SourceWord, ...]:
     words: list[SourceWord] = []
     start = reader.position
+    reader.require_bash("an array")
     reader.position += 1
     _skip_array_blanks(reader)
     while not reader.at(")"):
@@ -179,6 +201,10 @@ def read_redirect(reader: Reader, read_program: ReadProgram) -> SourceRedirect |
         check_assignable(reader, variable)
         reader.notes.assign(variable, integer=True)
         reader.masks.append(Mask(match.start("variable") - 1, match.end("variable") + 1, "1"))
+    if variable or operator in {"&>", "&>>", "<<<"}:
+        reader.require_bash("this redirection", start)
+    if operator == "<<<":
+        reader.masks.append(Mask(reader.position - 2, reader.position, " "))
     if operator == "<>":
         reader.masks.append(Mask(reader.position - 2, reader.position - 1, ">"))
     if operator in {"<<", "<<-"}:

@@ -80,8 +80,10 @@ class Variables:
         if (known := self._known.get(name)) is not None:
             return known
         if name in INTEGERS:
-            return Known((), integer=True)
-        if name in self.notes.assigned or self.notes.evaluates or (name == "PWD" and self.notes.moves_anywhere):
+            return None if self.notes.posix else Known((), integer=True)
+        if name in self.notes.assigned or self.notes.evaluates:
+            return None
+        if name in _CHANGING and (name != "PWD" or self.notes.moves_anywhere):
             return None
         value = self.environment.get(name)
         return None if value is None else Known((literal_word(value),))

@@ -23,6 +23,7 @@ _ESCAPE_IN_DOUBLE = re.compile(r"\\(?:\n|([$`\"\\]))")
 _IN_BODY = re.compile(r"[^\\$`]+")
 _IN_REGEX = re.compile(r"[^ \t\n;|&()<>'\"\\$`]+")
 _BRACES = frozenset("[]{}")
+_BRACKETS = frozenset({"[", "]", "[[", "]]"})
 _ENDS_WORD = frozenset(" \t\n;|&()<>")
 _ANSI_C = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
 _VARIABLE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!\-])")
@@ -46,9 +47,13 @@ def read_word(reader: Reader, read_program: ReadProgram) -> SourceWord:
     parts = _read_parts(reader, read_program)
     if not parts:
         reader.fail_at_token()
+    if reader.peek() in {"<", ">"} and reader.text[start] + reader.text[reader.position - 1] == "{}":
+        reader.fail("a word in braces right before a redirection", start, reader.position)
     word = SourceWord(None, tuple(parts), reader.span(start, reader.position))
     if reader.bare_dollar and may_expand(word):
         reader.fail("a `$` without braces in a word that braces make several of", start, reader.position)
+    if reader.notes.posix and may_expand(word):
+        reader.require_bash("a brace expansion", start)
     reader.bare_dollar = outside
     reader.notes.count_pieces(1)
     if reader.pending and "\n" in reader.text[start : reader.position]:
@@ -134,7 +139,7 @@ def _read_part(reader: Reader, read_program: ReadProgram, parts: list[Part], unq
     if match := unquoted.match(reader.text, start, reader.end):
         reader.position = match.end()
         parts.append(Text(match[0], quoted=False))
-        if match.end() > start + 1 and not _BRACES.isdisjoint(match[0]):
+        if not _BRACES.isdisjoint(match[0]) and match[0] not in _BRACKETS:
             reader.masks.append(Mask(start, reader.position, "x"))
     elif reader.at("'"):
         parts.append(Text(_read_single(reader), quoted=True))
@@ -220,6 +225,8 @@ def _read_lone_dollar(reader: Reader, read_program: ReadProgram, parts: list[Par
         reader.fail("arithmetic in the old form $[...]")
     if reader.at("$\\\n"):
         reader.fail("a continuation line in the middle of a word")
+    if not quoted and reader.text[start + 1 : start + 2] in {"'", '"'}:
+        reader.require_bash("$'...' or $\"...\"")
     if not quoted and reader.at("$'"):
         parts.append(Text(_read_ansi_c(reader), quoted=True))
         return
@@ -248,6 +255,7 @@ def _read_ansi_c(reader: Reader) -> str:
 
 
 def _read_process(reader: Reader, read_program: ReadProgram) -> Substitution:
+    reader.require_bash("a process substitution")
     reader.position += 2
     return Substitution(_read_enclosed(reader, read_program), quoted=False, process=True)
 

@@ -19,7 +19,8 @@ def _write_word(word: Word) -> str:
         case "glob":
             return f"glob({word.text})"
         case "choice":
-            return f"choice({' | '.join(map(_write_word, word.choices))})"
+            kind = "split-choice" if word.splits else "choice"
+            return f"{kind}({' | '.join(map(_write_word, word.choices))})"
         case "unknown":
             ending = "pipe" if word.pipe else "words" if word.splits else "word"
             return f"{ending}({word.prefix}...)"

@@ -354,7 +354,7 @@ def _becomes(word: Word, arguments: Sequence[str]) -> bool:
         case "unknown":
             return not arguments or arguments[0].startswith(word.prefix)
         case "choice":
-            return any(_becomes(choice, arguments) for choice in word.choices)
+            return word.splits or any(_becomes(choice, arguments) for choice in word.choices)
         case "glob":
             pattern = _translate(word.text)
             plain = re.sub(r"\\(.)", r"\1", word.text, flags=re.DOTALL)
