@@ -27,9 +27,9 @@ _TOOLS_OF: Final[Mapping[str, tuple[str, ...]]] = {
     "has": ("bash",),
     "path": _FILE_TOOLS,
     "host": ("fetch", "bash"),
-    "scheme": ("fetch",),
-    "port": ("fetch",),
-    "method": ("fetch",),
+    "scheme": ("fetch", "bash"),
+    "port": ("fetch", "bash"),
+    "method": ("fetch", "bash"),
 }
 """Which tools a matcher is about; `args`, `only` and `max_calls` are about any."""
 

@@ -1,5 +1,6 @@
 """Deciding: a call in, a decision out. Pure but for looking at the disk to see where paths lead."""
 
+import os
 from dataclasses import dataclass, replace
 from functools import partial
 from ipaddress import ip_address
@@ -43,7 +44,8 @@ def compile_policy(
 
     `analyse` and `interpret` are seams for tests.
     """
-    around = replace(around, records=(*around.records, *map(Path, source.files)))
+    policy_files = (Path(os.path.realpath(file)) for file in source.files)
+    around = replace(around, records=(*around.records, *policy_files))
     anchors = Anchors(workspace.root, around.home)
     rules = []
     for rule in source.rules:

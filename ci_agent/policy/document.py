@@ -94,11 +94,11 @@ class RuleModel(_PolicyModel):
     host: OneOrMany[HostPatternText] | None = None
     """For fetch, and for URLs in bash commands: hosts, `*.example.com`, addresses, ranges such as 10.0.0.0/8."""
     scheme: OneOrMany[Scheme] | None = None
-    """For fetch: schemes; https alone without it."""
+    """For fetch, and for URLs in bash commands: schemes; https alone without it."""
     port: OneOrMany[Port] | None = None
-    """For fetch: ports; the scheme's own without it."""
+    """For fetch, and for URLs in bash commands: ports; the scheme's own without it."""
     method: OneOrMany[Method] | None = None
-    """For fetch: HTTP methods; GET alone without it."""
+    """For fetch, and for URLs in bash commands: HTTP methods; GET alone without it."""
     args: Annotated[dict[SelectorText, TestOfArgument], Field(min_length=1)] | None = None
     """For any tool: tests of its arguments by name: `{repo: {enum: [acme/site]}, "labels[]": {regex: "[a-z]+"}}`."""
     only: bool = False

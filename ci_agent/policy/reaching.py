@@ -12,6 +12,8 @@ def file_refusal(reach: Iterable[AnchoredGlob], fact: FileFact) -> str | None:
         return fact.guarded.sealed
     covering = [glob for glob in reach if covers(glob, fact)]
     if not covering:
+        if any(glob.covers_listing(fact.names) for glob in reach):
+            return f"its paths cover what is in {fact.path}, not the folder as a whole"
         return f"{fact.path} is outside its paths"
     # One glob must cover a file and spell it; what lies beneath a folder may be spelled by another.
     spelling = list(reach) if fact.recursive else covering

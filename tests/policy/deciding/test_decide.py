@@ -618,6 +618,32 @@ def test_urls_of_a_command_obey_the_hosts_of_its_rule(policy: MakePolicy) -> Non
     assert list(answers.values()) == ["allow", "deny", "deny", "deny", "deny", "deny"]
 
 
+def test_a_rule_for_a_command_may_name_schemes_ports_and_methods(policy: MakePolicy) -> None:
+    decided = policy(
+        """
+        - id: health
+          allow: bash
+          command: "curl **"
+          host: localhost
+          scheme: http
+          port: 3000
+          method: [GET, POST]
+        """
+    )
+    answers = {
+        command: bash(decided, command).effect
+        for command in (
+            "curl http://localhost:3000/health",
+            "curl -X POST http://localhost:3000/health",
+            "curl -d a=b http://localhost:3000/health",
+            "curl -X DELETE http://localhost:3000/health",
+            "curl http://localhost:3001/health",
+            "curl https://localhost:3000/health",
+        )
+    }
+    assert list(answers.values()) == ["allow"] * 3 + ["deny"] * 3
+
+
 def test_a_deny_on_fetch_binds_the_shell(policy: MakePolicy) -> None:
     decided = policy('- {id: get, allow: bash, command: "curl **"}\n- {id: denied, deny: fetch, host: "*.evil.test"}\n')
     assert bash(decided, "curl https://a.evil.test").rule_id == "denied"
