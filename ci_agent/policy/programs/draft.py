@@ -32,7 +32,7 @@ class Draft:
     def use(self, effect: FileEffect, path: Word, recursive: bool = False, into: Sequence[Word] = ()) -> None:
         if path.beneath:
             self.files += [FileUse(effect, folder, recursive=True) for folder in path.beneath]
-        elif not reaches_no_file(path):
+        elif effect == "delete" or not reaches_no_file(path):
             self.files.append(FileUse(effect, path, recursive, tuple(into)))
 
     def hazard(self, index: int, why: str) -> None:

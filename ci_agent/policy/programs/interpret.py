@@ -67,8 +67,11 @@ def _subcommand(parsed: Parsed) -> tuple[Profile | None, int]:
         if found.option.name in parsed.profile.delegates and found.value is not None and found.value.literal:
             return find_profile(found.value.text), (found.value_index or found.at) + 1
     first = parsed.operands[0] if parsed.operands else None
-    section = parsed.profile.commands.get(first.word.literal or "") if first else None
-    return (None, 0) if first is None or section is None else (load_profile(section), first.at + 1)
+    if first is None or first.word.literal is None:
+        return None, 0
+    commands = parsed.profile.commands
+    section = commands.get(first.word.text) or commands.get("*")
+    return (None, 0) if section is None else (load_profile(section), first.at + 1)
 
 
 def _interpret(words: tuple[Word, ...], input_names: tuple[Word, ...] | None) -> Effects:

@@ -1,6 +1,6 @@
 """Profiles from the data files: sections are found by their headers and read one at a time, on first use.
 
-The files are TOML of the plainest kind, one `key = "text"` or `key = true` a line. A reader for that is ready before
+The files are TOML of the plainest kind, one `key = "text"` or `key = true` a line, and comments. A reader for that is ready before
 `tomllib` is imported; a test holds the two against each other.
 """
 
@@ -26,7 +26,7 @@ FORMAT = 1
 """Each data file begins with `format = 1`."""
 
 _DATA = Path(__file__).parent / "data"
-_LINE = re.compile(r'([a-z_]+)(?:\.([a-z_]+|"[^"]+"))? = (?:"([^"\\]*)"|(true))')
+_LINE = re.compile(r'([a-z_]+)(?:\.([a-z_]+|"[^"]+"))? = (?:"([^"\\]*)"|(true))(?: +#.*)?')
 _MEANINGS = frozenset(get_args(Meaning)) - {"unlisted"}
 _ROLES = frozenset(get_args(Role))
 _ARITIES: tuple[Arity, ...] = get_args(Arity)

@@ -157,6 +157,6 @@ class Profile(NamedTuple):
     language: str | None = None
     """The reader in `languages/` for what options and operands alone do not say."""
     commands: Mapping[str, str] = MappingProxyType({})
-    """Subcommands: as written, to the section of the data that describes them."""
+    """Subcommands: as written, to the section of the data that describes them; `*`: all others."""
     harmful: bool = False
     """A word that turns out to be an option could matter."""

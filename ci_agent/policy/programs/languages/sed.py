@@ -59,8 +59,13 @@ def _scripts(parsed: Parsed) -> Iterator[tuple[int, Word]]:
         for found in parsed.options:
             if found.option.name in ("-e", "--expression") and found.value is not None:
                 yield found.at if found.value_index is None else found.value_index, found.value
-    elif parsed.operands:
-        yield parsed.operands[0].at, parsed.operands[0].word
+        return
+    operands = parsed.operands[:1]
+    if operands and operands[0].word.literal == "" and parsed.has("-i"):
+        # Where `-i` always takes a value (BSD), the empty word is that, and the script comes after it.
+        operands = parsed.operands[:2]
+    for operand in operands:
+        yield operand.at, operand.word
 
 
 def _report(draft: Draft, effect: str, name: str) -> str | None:

@@ -10,7 +10,9 @@ _ABOUT_FILES = frozenset(f"-{letter}" for letter in "abcdefghkprsuwxGLNOS")
 _BETWEEN_FILES = frozenset({"-nt", "-ot", "-ef"})
 _ARITHMETIC = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
 _SEPARATORS = frozenset({"=", "==", "!=", "<", ">", "]", ")", "(", "!", ""})
-_NUMBER = re.compile(r"[+-]?[0-9]+|\$[#?$!]|\$\{#[A-Za-z_][A-Za-z0-9_]*\}|\$(RANDOM|SECONDS|LINENO|EUID|UID|PPID)")
+_NUMBER = re.compile(
+    r"[+-]?[0-9]+|\$[#?$!]|\$\{#[A-Za-z_][A-Za-z0-9_]*(?:\[[@*]\])?\}|\$(RANDOM|SECONDS|LINENO|EUID|UID|PPID)"
+)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
