@@ -59,7 +59,8 @@ def read_run(
         requests=tuple(fact for fact in requests if isinstance(fact, NetFact)),
         hazards=effects.hazards,
         looked_through=frozenset(effects.looked_through),
-        needs_rule=not effects.transparent or bool(files or requests or effects.hazards or effects.scripts),
+        needs_rule=not (effects.transparent and effects.commands)
+        or bool(files or requests or effects.hazards or effects.scripts),
         has_open_glob=has_open_glob,
         origin=scene.origin,
         span=place.span,

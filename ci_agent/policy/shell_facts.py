@@ -9,7 +9,7 @@ from typing import Final
 from ci_agent.json_types import JsonObject
 from ci_agent.policy.effects import FileEffect, FileUse, InnerCommand
 from ci_agent.policy.exec_facts import Run, read_run, resolve_folder
-from ci_agent.policy.facts import Fact, FileFact, Origin, Span, UnknownFact
+from ci_agent.policy.facts import ExecFact, Fact, FileFact, Origin, Span, UnknownFact
 from ci_agent.policy.file_facts import possible_texts, reaches_no_file, use_facts
 from ci_agent.policy.programs.environment import changes_what_runs
 from ci_agent.policy.programs.names import names_printed
@@ -86,17 +86,29 @@ def _command(reading: Reading, command: Command, scene: Scene, input_names: tupl
         yield scene.unknown(problem, command.span)
     names = tuple(assignment.name for assignment in command.assignments)
     here = Scene(folder, scene.inherited + names, scene.origin, scene.within, scene.depth, input_names)
+    runs_program = bool(command.words) and not (command.function and not here.inherited)
     inputs: list[FileFact] = []
     for redirect in command.redirects:
         for fact in _redirect(reading, redirect, here):
-            if isinstance(fact, FileFact) and fact.effect == "read" and command.words:
+            if isinstance(fact, FileFact) and fact.effect == "read" and runs_program:
                 inputs.append(fact)
             else:
                 yield fact
-    if command.words:
+    if runs_program:
         yield from _run(reading, command.words, here, command.span, tuple(inputs))
+    elif command.words:
+        yield _function_call(reading, command, here)
     else:
         yield from _bare_assignments(reading.site, command, scene)
+
+
+def _function_call(reading: Reading, command: Command, scene: Scene) -> ExecFact:
+    """A function of the same text needs no rule: what it runs is among the commands."""
+    folder = scene.folder or reading.site.workspace.root
+    span = scene.span(command.span)
+    return ExecFact(
+        command.words, (), folder, (), (), (), frozenset(), needs_rule=False, origin=scene.origin, span=span
+    )
 
 
 def _enter(site: Site, start: Path | None, folder: str | None) -> tuple[Path | None, str | None]:
@@ -147,6 +159,9 @@ def _run(
         yield run
         return
     yield run.command
+    if not run.command.needs_rule:
+        # A transparent wrapper leaves what is redirected to it to the command that it starts.
+        yield from inputs
     yield from run.unknown
     for inner in run.effects.commands:
         yield from _inner_command(reading, run, inner, scene, span)

@@ -454,6 +454,26 @@ def test_a_deny_on_a_file_tool_may_test_its_arguments(policy: MakePolicy) -> Non
         assert decided.decide("read", arguments).effect == "allow"
 
 
+def test_a_function_of_the_same_text_needs_rules_for_what_it_runs(policy: MakePolicy) -> None:
+    decided = policy(
+        '- {id: list, allow: bash, command: "ls **", paths: "**", env: A}\n- {id: no-g, deny: bash, command: "g **"}\n'
+    )
+    answers = {
+        command: bash(decided, command).effect
+        for command in (
+            "f() { ls src; }; f; f",
+            "f() { ls src; }; f > /dev/null",
+            "f() { rm x; }; f",
+            "f; f() { ls src; }",
+            "A=1 f() { ls src; }; A=1 f",
+            "f() { ls src; }; f < /etc/passwd",
+            "g() { ls src; }; g",
+            "f() { :; }; f",
+        )
+    }
+    assert list(answers.values()) == ["allow", "allow"] + ["deny"] * 6
+
+
 def test_assignments_must_be_listed(policy: MakePolicy) -> None:
     decided = policy('- {id: test, allow: bash, command: "npm test", env: [CI, "LC_*"]}\n')
     answers = {
