@@ -1,7 +1,7 @@
 """Profiles from the data files: sections are found by their headers and read one at a time, on first use.
 
-The files are TOML of the plainest kind, one `key = "text"` or `key = true` a line, and comments. A reader for that is ready before
-`tomllib` is imported; a test holds the two against each other.
+The files are TOML of the plainest kind, one `key = "text"` or `key = true` a line, and comments. A reader for that is
+ready before `tomllib` is imported; a test holds the two against each other.
 """
 
 import re
