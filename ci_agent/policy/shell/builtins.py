@@ -133,7 +133,7 @@ class _Call(NamedTuple):
 
 def _note_move(call: _Call) -> None:
     call.reader.notes.moves += 1
-    call.reader.notes.moves_anywhere = True
+    call.reader.notes.all_moves += 1
 
 
 def _note_eval(call: _Call) -> None:
@@ -299,6 +299,7 @@ def _read_trap(call: _Call, read_program: ReadProgram) -> Sequence | None:
     if text is None or text.startswith("-"):
         reader.fail("`trap` with commands that are not in single quotes", *arguments[0].span)
     before = reader.notes.moves
+    reader.notes.deferred += 1
     inner = Reader(text, 0, len(text), reader.notes, arguments[0].span)
     inner.enter()
     program = read_program(inner)
@@ -306,6 +307,7 @@ def _read_trap(call: _Call, read_program: ReadProgram) -> Sequence | None:
         inner.fail("commands of `trap` that are not understood")
     inner.leave()
     reader.notes.units.append(Unit(text, 0, len(text), inner.roles, inner.masks, False, inner.outer))
+    reader.notes.deferred -= 1
     reader.notes.function_moves = reader.notes.function_moves or reader.notes.moves != before
     reader.notes.moves = before
     return program

@@ -48,6 +48,8 @@ from ci_agent.policy.words import Word
 MAX_WORDS = 5_000
 """The words of all commands, once they are expanded."""
 
+_MAX_ROUNDS = 16
+
 _MODES: dict[RedirectOperator, RedirectMode] = {
     "<": "read",
     ">": "write",
@@ -91,6 +93,8 @@ class Follower:
     """Those certainly defined here, in order."""
     errexit: bool = False
     """A failing command certainly ends the shell here."""
+    unrolled: bool = False
+    """The body of a loop is being followed once for each value."""
     words: int = 0
     feeding: int | None = None
     """Index of the command that feeds the pipe at whose end the following stands."""
@@ -235,12 +239,23 @@ class Follower:
         value = Word("choice", text, loop.span, items) if known else Word("unknown", text, loop.span)
         self.commands.append(Command((), (Assignment(loop.name, value, loop.span),), (), _shown(folder), loop.span))
         folder = None if loop.moves else folder
-        scope = self._open_scope()
-        if known:
-            self.variables.define(loop.name, Known(items, folder))
-        self.run_sequence(loop.body, folder, tested=tested)
-        self._close_scope(scope)
+        outside = self.unrolled
+        for values in self._divide(loop, items) if known else [()]:
+            scope = self._open_scope()
+            if values and loop.keeps:
+                self.variables.bind(loop.name, Known(values, folder))
+            self.run_sequence(loop.body, folder, tested=tested)
+            self._close_scope(scope)
+        self.unrolled = outside
         return Outcome(folder, folder)
+
+    def _divide(self, loop: ForEach, items: tuple[Word, ...]) -> list[tuple[Word, ...]]:
+        """The values of the variable to follow the body with: each by itself where they name the folder of a `cd`."""
+        certain = loop.enters and not loop.moves and len(items) <= _MAX_ROUNDS
+        if self.unrolled or not certain or any(word.literal is None for word in items):
+            return [items]
+        self.unrolled = True
+        return [(word,) for word in items]
 
     def _run_scoped(self, sequence: Sequence, folder: Folder, tested: bool) -> Outcome:
         scope = self._open_scope()
@@ -258,7 +273,7 @@ class Follower:
     def _run_later(self, sequence: Sequence) -> None:
         """Follow what runs at an unknown time: the body of a function, what `trap` installs."""
         scope = self._open_scope()
-        self.run_sequence(sequence, None if self.notes.moves_anywhere else "", tested=True)
+        self.run_sequence(sequence, None if self.notes.all_moves else "", tested=True)
         self._close_scope(scope)
 
     def _run_conditional(self, conditional: Conditional, folder: Folder) -> Outcome:

@@ -279,7 +279,7 @@ def _read_do(reader: Reader) -> Sequence:
 
 
 def _read_for(reader: Reader) -> Loop | ForEach:
-    start, before = reader.position - 3, reader.notes.moves
+    start, before, all_before = reader.position - 3, reader.notes.moves, reader.notes.all_moves
     reader.skip_blanks()
     if reader.at("(("):
         reader.require_bash("for ((...))")
@@ -299,8 +299,11 @@ def _read_for(reader: Reader) -> Loop | ForEach:
     reader.notes.assign(name[0], integer=integers)
     span = reader.span(start, reader.position)
     _skip_separator(reader)
+    assigned = reader.notes.assigned[name[0]]
     body = _read_do(reader)
-    return ForEach(name[0], words, body, reader.notes.moves != before, span)
+    keeps = reader.notes.assigned[name[0]] == assigned
+    moves, enters = reader.notes.moves != before, reader.notes.all_moves != all_before
+    return ForEach(name[0], words, body, moves, enters, keeps, span)
 
 
 def _skip_separator(reader: Reader) -> None:
@@ -412,7 +415,9 @@ def _read_function(reader: Reader, name: str, start: int) -> Function:
     _skip_lines(reader)
     if name in RESERVED_WORDS or (_peek_reserved(reader) != "{" and not reader.at("(")) or reader.at("(("):
         reader.fail(f"the definition of function {name!r} is not understood", start)
+    reader.notes.deferred += 1
     body = cast("Redirected", _read_stage(reader))
+    reader.notes.deferred -= 1
     if reader.notes.moves != before:
         reader.notes.function_moves = True
     reader.notes.moves = before

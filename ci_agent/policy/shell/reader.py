@@ -67,13 +67,18 @@ class Notes:
     units: list[Unit] = field(default_factory=list)
     assigned: dict[str, int] = field(default_factory=dict)
     """How many places give a variable a value."""
+    deferred: int = 0
+    """Inside how many functions and traps the reading is: what they hold runs nobody knows when."""
+    assigned_later: set[str] = field(default_factory=set)
+    """The variables that a function or a trap may change."""
     not_integers: set[str] = field(default_factory=set)
     """The variables that some place gives a value that need not be an integer."""
     may_be_empty: set[str] = field(default_factory=set)
     """The variables that some place gives the value of `$!`."""
     moves: int = 0
     """Counts what may leave the current shell in another folder; what a subshell does is taken back."""
-    moves_anywhere: bool = False
+    all_moves: int = 0
+    """Counts the same, subshells included."""
     function_moves: bool = False
     """A function or a trap may leave the shell in another folder, nobody knows when."""
     functions: set[str] = field(default_factory=set)
@@ -101,6 +106,8 @@ class Notes:
         self.assigned[name] = self.assigned.get(name, 0) + (1 if certain else 2)
         if not integer:
             self.not_integers.add(name)
+        if self.deferred:
+            self.assigned_later.add(name)
 
 
 @dataclass(slots=True)

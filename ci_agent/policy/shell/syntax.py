@@ -168,6 +168,10 @@ class ForEach:
     words: tuple[SourceWord, ...] | None
     body: "Sequence"
     moves: bool
+    enters: bool
+    """Something inside changes the folder, if only that of a subshell."""
+    keeps: bool
+    """Nothing inside gives the variable another value."""
     span: Span
 
 

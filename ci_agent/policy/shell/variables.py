@@ -53,7 +53,8 @@ class Variables:
     notes: Notes
     environment: Mapping[str, str]
     _known: dict[str, Known] = field(default_factory=dict)
-    _defined: list[str] = field(default_factory=list)
+    _defined: list[tuple[str, Known | None]] = field(default_factory=list)
+    """The names that got a value, with what was known before."""
 
     def mark(self) -> int:
         return len(self._defined)
@@ -61,7 +62,11 @@ class Variables:
     def forget(self, mark: int) -> None:
         """Forget what was defined since `mark`."""
         while len(self._defined) > mark:
-            self._known.pop(self._defined.pop(), None)
+            name, before = self._defined.pop()
+            if before is None:
+                del self._known[name]
+            else:
+                self._known[name] = before
 
     def define(self, name: str, value: Known) -> None:
         """Note a value. A variable that several places change keeps only the knowledge that it is an integer."""
@@ -72,8 +77,16 @@ class Variables:
                 return
             value = Known((), integer=True)
         if name not in self._known:
-            self._known[name] = value
-            self._defined.append(name)
+            self._set(name, value)
+
+    def bind(self, name: str, value: Known) -> None:
+        """Note the value of the variable of a loop whose body gives it no other."""
+        if name not in _CHANGING and name not in self.notes.assigned_later and not self.notes.evaluates:
+            self._set(name, value)
+
+    def _set(self, name: str, value: Known) -> None:
+        self._defined.append((name, self._known.get(name)))
+        self._known[name] = value
 
     def lookup(self, name: str) -> Known | None:
         """What is known of the value of `name`; None: nothing."""
@@ -83,7 +96,7 @@ class Variables:
             return None if self.notes.posix else Known((), integer=True)
         if name in self.notes.assigned or self.notes.evaluates:
             return None
-        if name in _CHANGING and (name != "PWD" or self.notes.moves_anywhere):
+        if name in _CHANGING and (name != "PWD" or self.notes.all_moves):
             return None
         value = self.environment.get(name)
         return None if value is None else Known((literal_word(value),))

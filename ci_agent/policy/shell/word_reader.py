@@ -42,6 +42,8 @@ def read_word(reader: Reader, read_program: ReadProgram) -> SourceWord:
     if plain is not None:
         reader.position = plain.end()
         reader.notes.count_pieces(1)
+        if plain[0].isdecimal() and reader.peek() in {"<", ">"}:
+            reader.fail("a number of a descriptor that is too large", start, reader.position)
         return SourceWord(plain[0], (), reader.span(start, reader.position))
     outside, reader.bare_dollar = reader.bare_dollar, False
     parts = _read_parts(reader, read_program)
@@ -263,6 +265,7 @@ def _read_process(reader: Reader, read_program: ReadProgram) -> Substitution:
 def _read_enclosed(reader: Reader, read_program: ReadProgram) -> Sequence:
     """Read a program up to its `)`. It is a line of its own: here-documents inside must end inside."""
     outside, reader.pending = reader.pending, []
+    before = reader.notes.moves
     reader.enter()
     program = read_program(reader)
     if not reader.at(")"):
@@ -270,6 +273,7 @@ def _read_enclosed(reader: Reader, read_program: ReadProgram) -> Sequence:
     if reader.pending:
         reader.fail("a here-document that ends outside of its substitution")
     reader.leave()
+    reader.notes.moves = before
     reader.pending = outside
     reader.position += 1
     return program
@@ -287,12 +291,13 @@ def _read_backticks(reader: Reader, read_program: ReadProgram, quoted: bool) -> 
         inner = Reader(decoded, 0, len(decoded), reader.notes, reader.span(match.start(), match.end()))
     else:
         inner = Reader(reader.text, start, stop, reader.notes, reader.outer)
-    begin = inner.position
+    begin, before = inner.position, reader.notes.moves
     inner.enter()
     program = read_program(inner)
     if inner.position < inner.end:
         inner.fail("unexpected ')'")
     inner.leave()
+    reader.notes.moves = before
     reader.notes.units.append(Unit(inner.text, begin, inner.end, inner.roles, inner.masks, False, inner.outer))
     reader.masks.append(Mask(match.start(), match.end(), "x"))
     reader.position = match.end()

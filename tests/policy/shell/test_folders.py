@@ -75,6 +75,19 @@ def test_the_folder_of_ls_is_known_only_when_it_is_certain(text: str, folder: st
     assert [command.folder for command in found if command.words[0].text == "ls"] == [folder]
 
 
+def test_a_loop_over_folders_is_followed_once_for_each(commands: Commands) -> None:
+    assert commands('for d in a b; do (cd "$d" && ls "$d"); done; ls') == [
+        "d=choice(a | b)",
+        "cd a",
+        "[in a] ls a",
+        "cd b",
+        "[in b] ls b",
+        "ls",
+    ]
+    assert commands('for d in a; do cd "$d" && ls; done') == ["d=choice(a)", "[in None] cd a", "[in None] ls"]
+    assert commands('for d in */; do (cd "$d" && ls); done')[-1] == "[in None] ls"
+
+
 def test_a_folder_search_path_makes_names_uncertain() -> None:
     text = "cd a && ls; cd ./a && ls"
     assert [command.folder for command in analyse(text, {"CDPATH": "/x"}).commands][1::2] == [None, None]

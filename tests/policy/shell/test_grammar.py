@@ -46,6 +46,14 @@ def test_a_call_is_that_of_a_function_only_where_it_is_certainly_defined(command
     assert commands("f() { a; }; . x; f") == ["a", ". x", "f"]
 
 
+def test_a_pipe_tells_which_command_feeds_it() -> None:
+    def feeders(text: str) -> list[int | None]:
+        return [command.reads_from for command in analyse(text).commands]
+
+    assert feeders("a 2>/dev/null | b | c; d") == [None, 0, 1, None]
+    assert feeders("a |& b; (c) | d; e | f < g; h | { i; }; j > k | l") == [None] * 10
+
+
 def test_the_program_behind_a_function_is_named_by_command(commands: Commands) -> None:
     assert commands("ls() { command ls -l; }; ls") == ["command ls -l", "ls (function)"]
 
