@@ -2,7 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ci_agent.errors import ToolError
 from ci_agent.policy.urls import InvalidUrlError, parse_url
+from ci_agent.tools.web_url import parse_web_url
 
 
 @pytest.mark.parametrize(
@@ -100,3 +102,37 @@ def test_whatever_comes_it_is_a_url_or_an_invalid_one(text: str) -> None:
             continue
         assert url.host.isascii()
         assert parse_url(str(url)).host == url.host
+
+
+PIECES = [
+    "a.test",
+    "A.Test",
+    "127.1",
+    "0x7f.1",
+    "[::1]",
+    "[::ffff:7f00:1]",
+    "@",
+    ":",
+    "443",
+    "/",
+    "?",
+    "#",
+    "\\",
+    "%2e",
+    ".",
+]
+
+
+@given(
+    st.sampled_from(["http://", "https://"]), st.lists(st.sampled_from([*PIECES, "..", "017", "-", "x"]), max_size=6)
+)
+def test_fetch_goes_where_the_policy_was_asked_about(scheme: str, pieces: list[str]) -> None:
+    text = scheme + "".join(pieces)
+    try:
+        asked, fetched = parse_url(text), parse_web_url(text)
+    except (InvalidUrlError, ToolError):
+        return
+    address = fetched.address
+    plain = getattr(address, "ipv4_mapped", None) or address
+    assert (asked.scheme, asked.port, asked.address) == (fetched.scheme, fetched.port, plain)
+    assert address is not None or asked.host == fetched.host
