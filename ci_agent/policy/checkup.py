@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from ci_agent.json_types import JsonObject
 from ci_agent.policy.check import Decide, TestResult, run_policy_tests, run_rule_examples
-from ci_agent.policy.decide import compile_policy
+from ci_agent.policy.decide import Policy, compile_policy
 from ci_agent.policy.lint.finding import LintFinding
 from ci_agent.policy.lint.lint import lint_policy
 from ci_agent.policy.protected import Surroundings
@@ -35,8 +35,15 @@ def check_policy(
     def compile_source(of: PolicySource) -> Decide:
         return compile_policy(of, workspace, around=around).decide
 
-    def decide_by(rule: Rule) -> Decide:
-        return compile_source(replace(source, rules=(rule,)))
-
-    results = [*run_policy_tests(source, compile_source(source)), *run_rule_examples(source, decide_by)]
+    results = run_own_tests(compile_policy(source, workspace, around=around))
     return CheckedPolicy(source, tuple(lint_policy(source, compile_source, schemas)), tuple(results))
+
+
+def run_own_tests(policy: Policy) -> list[TestResult]:
+    """The tests of the policy's file, then the examples of its rules, each by its rule alone."""
+
+    def decide_by(rule: Rule) -> Decide:
+        alone = replace(policy.source, rules=(rule,))
+        return compile_policy(alone, policy.site.workspace, around=policy.site.around).decide
+
+    return [*run_policy_tests(policy.source, policy.decide), *run_rule_examples(policy.source, decide_by)]

@@ -24,7 +24,7 @@ def check_json(checked: CheckedPolicy) -> JsonObject:
         "rules": len(checked.source.rules),
         "passed": checked.passed,
         "findings": [_finding_json(finding) for finding in checked.findings],
-        "tests": [_result_json(result) for result in checked.results],
+        "tests": [result_json(result) for result in checked.results],
     }
 
 
@@ -42,12 +42,13 @@ def _counts(checked: CheckedPolicy, failed: int) -> str:
     errors = sum(finding.severity == "error" for finding in checked.findings)
     warnings = len(checked.findings) - errors
     return (
-        f"{_number(rules, 'rule')}, {_number(tests, 'test')} ({failed} failed), "
-        f"{_number(errors, 'error')}, {_number(warnings, 'warning')}"
+        f"{counted(rules, 'rule')}, {counted(tests, 'test')} ({failed} failed), "
+        f"{counted(errors, 'error')}, {counted(warnings, 'warning')}"
     )
 
 
-def _number(count: int, what: str) -> str:
+def counted(count: int, what: str) -> str:
+    """`1 rule`, `2 rules`."""
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
@@ -63,7 +64,8 @@ def _finding_json(finding: LintFinding) -> JsonObject:
     }
 
 
-def _result_json(result: TestResult) -> JsonObject:
+def result_json(result: TestResult) -> JsonObject:
+    """One test or example."""
     return {
         "kind": result.kind,
         "source": result.source,

@@ -1,0 +1,43 @@
+"""`ci-agent policy test`: tests, examples and hostile variants."""
+
+import json
+
+import click
+
+from ci_agent.cli.options import EXIT_NEGATIVE, format_option, workspace_option
+from ci_agent.compose import load_policy
+from ci_agent.policy.self_test import self_test
+from ci_agent.reports.policy_test import render_self_test, self_test_json
+
+
+@click.command(
+    "test",
+    epilog="""\b
+Examples:
+  ci-agent policy test policy.yml
+  ci-agent policy test --min-coverage 100 policies/*.yml
+""",
+)
+@click.argument("policies", metavar="NAME|FILE...", nargs=-1, required=True)
+@click.option(
+    "--min-coverage",
+    metavar="PERCENT",
+    type=click.FloatRange(0, 100),
+    help="Exit 1 when tests and examples exercise fewer of a file's own rules.",
+)
+@workspace_option
+@format_option
+def test_command(policies: tuple[str, ...], min_coverage: float | None, workspace: str, output_format: str) -> int:
+    """Try each policy's tests and examples, and hostile variants of the calls that they allow or forbid.
+
+    A variant is such a call with a trick in it: `; id` behind a command, a variable before it, an option that runs
+    something, a path that climbs, a URL with a user name. It fails when it is allowed, unless the policy grants in
+    plain words what the trick is for. Exits 1 for a failure, 3 when a policy is invalid.
+    """
+    tested = [self_test(load_policy(policy, workspace=workspace)) for policy in policies]
+    if output_format == "json":
+        click.echo(json.dumps([self_test_json(one) for one in tested], indent=2))
+    else:
+        click.echo("\n".join(render_self_test(one, min_coverage) for one in tested))
+    covered = all(one.coverage_percent >= (min_coverage or 0) for one in tested)
+    return 0 if covered and all(one.passed for one in tested) else EXIT_NEGATIVE
