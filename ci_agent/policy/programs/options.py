@@ -177,7 +177,7 @@ def _lookup(profile: Profile, name: str) -> tuple[Option, int | None]:
         return starred, None if len(name) == fixed else written - len(name) + fixed
     cut_short = _cut_short(profile, name)
     if cut_short:
-        return max(cut_short, key=lambda option: (option.why is not None, option.arity == "takes")), None
+        return _most_harmful(name, cut_short), None
     if profile.syntax.negations and name.startswith("--no-") and "--" + name[5:] in profile.options:
         return Option(name, "bare", "data"), None
     return _unlisted(profile, name), None
@@ -190,6 +190,14 @@ def _cut_short(profile: Profile, name: str) -> list[Option]:
     start = bisect_left(profile.long_names, name)
     following = islice(profile.long_names, start, None)
     return [profile.options[full] for full in takewhile(lambda full: full.startswith(name), following)]
+
+
+def _most_harmful(name: str, candidates: list[Option]) -> Option:
+    """The one option, or the worst of those that a name may be short for: which one depends on the version."""
+    worst = max(candidates, key=lambda option: (option.why is not None, option.arity == "takes"))
+    if worst.why is not None or all(option.arity == worst.arity for option in candidates):
+        return worst
+    return Option(name, worst.arity, "unlisted", "is short for several options")
 
 
 def _starred(profile: Profile, name: str) -> Option | None:

@@ -40,7 +40,7 @@ _BENEATH = st.builds(
 _WORDS = st.lists(st.one_of(_LITERALS, _LITERALS, _UNKNOWN, _GLOBS, _CHOICES, _BENEATH), max_size=8)
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(st.sampled_from(program_names()), _WORDS, st.booleans())
 def test_interpret_never_raises(program: str, words: list[Word], knows_input: bool) -> None:
     command = [literal_word(program), *words]
@@ -52,14 +52,14 @@ def test_interpret_never_raises(program: str, words: list[Word], knows_input: bo
     names_printed(command)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(_WORDS)
 def test_any_first_word_is_answered(words: list[Word]) -> None:
     interpret(words)
     carries(words, "-f")
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(
     st.sampled_from(["sort", "sed", "tar", "git", "cp", "curl", "find", "bash", "env"]), st.lists(_TEXTS, max_size=6)
 )
