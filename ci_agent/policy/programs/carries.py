@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from ci_agent.policy.programs.interpret import parse_levels
-from ci_agent.policy.programs.options import Parsed
+from ci_agent.policy.programs.options import Found, Parsed
 from ci_agent.policy.words import Word
 
 
@@ -22,7 +22,7 @@ def carries(words: Sequence[Word], token: str) -> bool:
     is_option = token.startswith("-") and not separator
     last = len(levels) - 1
     for number, level in enumerate(levels):
-        if any(_option_is(found.option.name, found.spelled, token) for found in level.options):
+        if any(_option_is(level, found, token) for found in level.options):
             return True
         operands = [operand.word for operand in level.operands] if number == last else []
         if is_option and _may_be_option(level, operands):
@@ -32,8 +32,16 @@ def carries(words: Sequence[Word], token: str) -> bool:
     return separator and any(level.dash_dash is not None for level in levels)
 
 
-def _option_is(name: str, spelled: str, token: str) -> bool:
-    return _matches(spelled, token) or _matches(name, token)
+def _option_is(level: Parsed, found: Found, token: str) -> bool:
+    """The option is the token as it is written, as it is called, or cut short, even from several options."""
+    if _matches(found.spelled, token) or _matches(found.option.name, token):
+        return True
+    known = found.spelled in level.profile.options
+    return level.profile.syntax.abbreviations and not known and _is_cut_short(found.spelled, token)
+
+
+def _is_cut_short(spelled: str, token: str) -> bool:
+    return len(spelled) > 2 and spelled.startswith("--") and token.startswith(spelled)
 
 
 def _may_be_option(level: Parsed, operands: list[Word]) -> bool:
