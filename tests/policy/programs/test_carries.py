@@ -21,7 +21,7 @@ _FORCE = ("--force", "-f", "--force-with-lease", "--delete", "-d", "--mirror", "
         ("git push -uf origin main", "-f"),
         ("git push -f", "-f"),
         ("git push --force-with-lease=main origin", "--force-with-lease"),
-        ("git push --forc origin", "--force"),
+        ("git push --forc origin", "--force --force-with-lease"),
         ("git push origin +main", "+*"),
         ("git push -- origin main", ""),
         ("git push -- origin --force", ""),
