@@ -43,7 +43,7 @@ def argument_variants(site: Site, rule: Rule, call: Witness, canary: str) -> Ite
     more: JsonObject = {**call.arguments, canary: 1}
     yield Variant("argument", Witness(call.tool, more), says=lambda granting: not granting.only)
     for tested in _tested(rule, call):
-        yield tested.variant(_GONE, _leaves_alone(tested.selector))
+        yield Variant("argument", _with(call, _without_items(tested.keys), _GONE), says=_leaves_alone(tested.selector))
         yield from _other_types(tested, canary)
         if isinstance(tested.value, str):
             yield from _other_texts(site, tested, tested.value, canary)
@@ -151,6 +151,11 @@ def _leaves_alone(selector: str) -> RuleTest:
 
 def _keys(selector: str) -> Keys:
     return [step.key for step in parse_argument_selector(selector).steps]
+
+
+def _without_items(keys: Keys) -> Keys:
+    """The list itself for the items of a list: one that is empty has no item that could fail a test."""
+    return _without_items(keys[:-1]) if keys[-1] is None else keys
 
 
 def _get(value: Json, keys: Keys) -> Json:

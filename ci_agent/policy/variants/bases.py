@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ci_agent.policy.calls import example_calls
 from ci_agent.policy.decide import Policy
 from ci_agent.policy.lint.finding import Witness, is_own
-from ci_agent.policy.lint.samples import sample_calls
+from ci_agent.policy.lint.samples import FILLING, command_call, sample_calls
 from ci_agent.policy.rules import Rule
 from ci_agent.policy.variants.denies import forbidden_samples
 
@@ -34,7 +34,9 @@ def allowed_bases(policy: Policy) -> Iterator[Base]:
             yield Base(call, _rule(policy, decision.rule_id), place)
     for rule in own:
         if rule.id not in exercised:
-            for call in sample_calls(rule):
+            for sample in sample_calls(rule):
+                # The pattern `**` names no program; any will do.
+                call = command_call([FILLING]) if sample.arguments == {"command": ""} else sample
                 decision = policy.decide(call.tool, call.arguments)
                 if decision.effect == "allow":
                     yield Base(call, _rule(policy, decision.rule_id), rule.source)

@@ -32,7 +32,15 @@ _MORE_COMMANDS: Final = (
 
 _HIDDEN: Final = ("CALL\0", "CALL\r", "CALL\x0b", "CALL \x1b[2K", "CALL; \u202eCANARY", "CALL;\u00a0CANARY")
 
-_SHELLS: Final = ("CALL | sh", "CALL | bash -s", "CALL; . ./CANARY", "CALL; sh ./CANARY")
+_INTO_SHELLS: Final = (
+    "CALL | sh",
+    "CALL | bash -s",
+    "CALL | bash -c CANARY | sh",
+    "CALL | python3 -",
+    "CALL | xargs sh",
+)
+
+_SCRIPTS: Final = ("sh ./CANARY", ". ./CANARY", "source CANARY", "./CANARY", "bash CANARY")
 
 _OPERATORS: Final = (">", ">>", ">|", "&>", "&>>", "2>", "<>", ">&")
 
@@ -74,8 +82,11 @@ def text_variants(command: str, canary: str) -> Iterator[Variant]:
 def _templates(canary: str) -> Iterator[_Template]:
     alone = Witness("bash", {"command": canary})
     yield from (_Template("another command", text, alone) for text in _MORE_COMMANDS)
-    yield from (_Template("another command", text) for text in _SHELLS)
-    yield from (_Template("hidden character", text) for text in _HIDDEN)
+    yield from (_Template("another command", text) for text in _INTO_SHELLS)
+    for text in _SCRIPTS:
+        plain = Witness("bash", {"command": text.replace("CANARY", canary)})
+        yield _Template("another command", f"CALL; {text}", plain)
+    yield from (_Template("hidden character", text, alone if "CANARY" in text else None) for text in _HIDDEN)
     yield from (_Template("redirection", f"CALL {operator} CANARY", _write(canary)) for operator in _OPERATORS)
     for file in (f"../{canary}", f"/{canary}/out", f".git/hooks/{canary}", f".github/workflows/{canary}.yml"):
         yield from (_Template("redirection", f"CALL {operator} {file}", _write(file)) for operator in (">", ">>"))

@@ -30,31 +30,28 @@ def url_variants(text: str, canary: str) -> Iterator[HostileUrl]:
     except InvalidUrlError:
         return
     host = f"[{url.host}]" if ":" in url.host else url.host
+    port = "" if url.port in (None, DEFAULT_PORTS.get(url.scheme)) else f":{url.port}"
     elsewhere = f"{canary}.example"
-    yield from _malformed(url, host, elsewhere)
+    yield from map(HostileUrl, _malformed(url, host, port, elsewhere))
     for name in (elsewhere, f"{elsewhere}.", f"{host}.{elsewhere}", f"{canary}{host}"):
-        yield _to(url, name, lists_host(name.removesuffix(".")))
+        yield HostileUrl(f"{url.scheme}://{name}{port}{url.rest}", lists_host(name.removesuffix(".")))
     for address, spellings in _ADDRESSES.items():
         for spelling in spellings:
-            yield _to(url, spelling, lists_host(address))
+            yield HostileUrl(f"{url.scheme}://{spelling}{port}{url.rest}", lists_host(address))
     for scheme in _SCHEMES:
         if scheme != url.scheme:
-            yield HostileUrl(f"{scheme}://{host}{url.rest}", lists_scheme(scheme))
+            yield HostileUrl(f"{scheme}://{host}{port}{url.rest}", lists_scheme(scheme))
     yield HostileUrl("file:///etc/passwd", lists_scheme("file"))
-    yield _to(url, f"{host}:{_OTHER_PORT}", lists_port(_OTHER_PORT), with_port=False)
+    yield HostileUrl(f"{url.scheme}://{host}:{_OTHER_PORT}{url.rest}", lists_port(_OTHER_PORT))
 
 
-def _malformed(url: Url, host: str, elsewhere: str) -> Iterator[HostileUrl]:
+def _malformed(url: Url, host: str, port: str, elsewhere: str) -> Iterator[str]:
     """Programs read these differently, so no rule can mean them."""
-    authorities = (
+    for authority in (
         *(f"{host}@{elsewhere}", f"user:password@{host}", f"{elsewhere}\\@{host}", f"{host}\\.{elsewhere}"),
-        *(f"{host}%2e{elsewhere}", f"{host}\t{elsewhere}", f"{host}..", f"{host}:0x1f90", f"{host}\u200b"),
-    )
-    yield from (HostileUrl(f"{url.scheme}://{authority}{url.rest}") for authority in authorities)
-    yield HostileUrl(f"{url.scheme}:{host}{url.rest}")
-    yield HostileUrl(f"{url.scheme}:///{host}{url.rest}")
-
-
-def _to(url: Url, authority: str, says: RuleTest, *, with_port: bool = True) -> HostileUrl:
-    is_usual = not with_port or url.port in (None, DEFAULT_PORTS.get(url.scheme))
-    return HostileUrl(f"{url.scheme}://{authority}{'' if is_usual else f':{url.port}'}{url.rest}", says)
+        *(f"{host}%2e{elsewhere}", f"{host}\t.{elsewhere}", f"{host}..", f"{host}\u200b"),
+    ):
+        yield f"{url.scheme}://{authority}{port}{url.rest}"
+    yield f"{url.scheme}://{host}:0x1bb{url.rest}"
+    yield f"{url.scheme}:{host}{port}{url.rest}"
+    yield f"{url.scheme}:///{host}{port}{url.rest}"

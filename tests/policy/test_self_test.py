@@ -1,0 +1,65 @@
+"""A policy put to the test: results, variants, and which rules something exercises."""
+
+from pathlib import Path
+
+import pytest
+
+from ci_agent.policy.decide import Policy, compile_policy
+from ci_agent.policy.load import load_policy_source
+from ci_agent.policy.self_test import self_test
+from ci_agent.policy.shipped import shipped_policy_names
+from ci_agent.workspace import open_workspace
+
+RULES = """
+rules:
+  - {id: look, allow: read}
+  - {id: list, allow: bash, command: ls}
+  - {id: edit, allow: edit, path: src/**, examples: {match: src/a, no_match: a}}
+  - {id: secrets, deny: read, path: "**/.env"}
+  - {id: unused, allow: find}
+"""
+
+
+def policy(text: str, workspace: Path) -> Policy:
+    return compile_policy(load_policy_source(text=f"policy: 1\n{text}"), open_workspace(workspace))
+
+
+def test_a_rule_is_exercised_when_a_test_or_an_example_makes_it_grant_or_forbid_something(tmp_path: Path) -> None:
+    tests = "tests: [{allow: {read: a}}, {deny: {read: .env}}, {deny: {bash: ls; git push}}]"
+    tested = self_test(policy(RULES + tests, tmp_path))
+    assert [(use.rule.id, use.exercised) for use in tested.rules] == [
+        *(("look", True), ("list", True), ("edit", True), ("secrets", True), ("unused", False)),
+    ]
+    assert (tested.coverage_percent, tested.passed) == (80.0, True)
+    assert [result.call for result in tested.results] == [
+        *("read: a", "read: .env", "bash: ls; git push", "edit: src/a", "edit: a"),
+    ]
+
+
+def test_rules_of_a_base_are_tested_in_the_base(tmp_path: Path) -> None:
+    tested = self_test(policy("extends: read-only\ntests: [{allow: {read: a}}]", tmp_path))
+    assert (tested.rules, tested.coverage_percent, tested.passed) == ((), 100.0, True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "rules: [{id: a, allow: read}]\ntests: [{deny: {read: a}}]",
+        "rules: [{id: a, allow: read, path: b, examples: {match: c}}]",
+        """
+rules: [{id: a, allow: db__query}, {id: b, deny: db__query, args: {sql: {regex: "DROP .*"}}}]
+tests: [{deny: {db__query: {sql: DROP it}}}]
+""",
+    ],
+    ids=["test", "example", "variant"],
+)
+def test_a_policy_with_a_failure_does_not_pass(text: str, tmp_path: Path) -> None:
+    assert not self_test(policy(text, tmp_path)).passed
+
+
+@pytest.mark.parametrize("name", shipped_policy_names())
+def test_a_shipped_policy_passes_with_every_rule_exercised(name: str, tmp_path: Path) -> None:
+    tested = self_test(compile_policy(load_policy_source(name), open_workspace(tmp_path)))
+    assert [variant.problem for variant in tested.variants if variant.problem] == []
+    assert (tested.passed, tested.coverage_percent) == (True, 100.0)
+    assert len(tested.variants) > 100
