@@ -1,6 +1,5 @@
 """Bash text to every simple command, redirection and assignment that bash might run, or a refusal."""
 
-import re
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Literal
@@ -8,7 +7,7 @@ from typing import Literal
 from ci_agent.policy.shell.follow import Follower
 from ci_agent.policy.shell.grammar import read_program
 from ci_agent.policy.shell.program import BoundExceededError, ShellProgram, UnparsableError
-from ci_agent.policy.shell.reader import Notes, Reader, Unit
+from ci_agent.policy.shell.reader import CONTROL, Notes, Reader, Unit
 from ci_agent.policy.shell.second_reading import check_agreement
 from ci_agent.policy.shell.variables import Variables
 
@@ -16,7 +15,6 @@ MAX_BYTES = 256 * 1024
 
 Dialect = Literal["bash", "posix"]
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _NOTHING: Mapping[str, str] = {}
 
 
@@ -44,6 +42,9 @@ def _analyse(text: str, environment: Mapping[str, str], dialect: Dialect) -> She
         reader.fail_at_token()
     for name in notes.arrays & notes.declared:
         raise UnparsableError(f"a plain value for the array {name}", (0, len(text)))
+    for name, most in notes.readonly.items():
+        if notes.assigned.get(name, 0) > most:
+            raise UnparsableError(f"another value for {name}, which is read-only", (0, len(text)))
     for name in notes.functions & notes.unset:
         raise UnparsableError(f"`unset` of the function {name}", (0, len(text)))
     check_agreement([Unit(text, 0, len(text), reader.roles, reader.masks, False, None), *notes.units])
@@ -55,5 +56,5 @@ def _analyse(text: str, environment: Mapping[str, str], dialect: Dialect) -> She
 def _check_characters(text: str) -> None:
     if len(text) > MAX_BYTES or len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
         raise BoundExceededError(f"more than {MAX_BYTES} bytes")
-    if match := _CONTROL.search(text):
+    if match := CONTROL.search(text):
         raise UnparsableError(f"the control character {match[0]!r}", match.span())

@@ -1,6 +1,12 @@
-"""Reads arithmetic: numbers, operators and plain names, nothing that bash would evaluate a second time."""
+"""Reads arithmetic that cannot fail and holds nothing to be evaluated a second time: numbers, operators, plain names.
+
+An error in arithmetic makes bash drop the rest of the line and go on with the next, so that what stands behind would
+not have happened.
+"""
 
 import re
+from dataclasses import dataclass, field
+from typing import NoReturn
 
 from ci_agent.policy.shell.reader import Reader
 from ci_agent.policy.shell.syntax import Arithmetic
@@ -8,18 +14,24 @@ from ci_agent.policy.shell.variables import check_assignable
 
 _TOKEN = re.compile(
     r"(?P<blank>[ \t]+)"
-    r"|(?P<number>(?:0[xX][0-9A-Fa-f]+|[0-9]+)(?![0-9A-Za-z_#@]))"
+    r"|(?P<number>(?:0[xX][0-9A-Fa-f]+|0|[1-9][0-9]*)(?![0-9A-Za-z_#@]))"
     r"|(?P<name>[A-Za-z_][0-9A-Za-z_]*)(?!\[)"
     r"|\$(?:(?P<value>[A-Za-z_][0-9A-Za-z_]*)(?!\[)|\{(?P<braced>[A-Za-z_][0-9A-Za-z_]*)\})"
     r"|(?P<digits>\$[#?]|\$\{#[A-Za-z_][0-9A-Za-z_]*\})"
     r"|(?P<assign>(?:<<|>>|[-+*/%&^|])=|=(?!=))"
     r"|(?P<step>\+\+|--)"
-    r"|(?P<branch>&&|\|\||\?)"
-    r"|(?P<operator><<|>>|<=|>=|==|!=|\*\*|[-+*/%<>!~&^|:,])"
+    r"|(?P<branch>&&|\|\||\?|:)"
+    r"|(?P<sign>[-+])"
+    r"|(?P<unary>!(?!=)|~)"
+    r"|(?P<divide>\*\*|/|%)"
+    r"|(?P<binary><<|>>|<=|>=|==|!=|[*<>&^|])"
+    r"|(?P<comma>,)"
     r"|(?P<separator>;)"
     r"|(?P<open>\()"
     r"|(?P<close>\))"
 )
+_NOT_ZERO = re.compile(r"[1-9][0-9]*")
+_OPERANDS = frozenset({"number", "name", "value", "braced", "digits"})
 
 
 def read_arithmetic(reader: Reader, *, quoted: bool, parts: int = 1) -> tuple[Arithmetic, ...]:
@@ -35,42 +47,121 @@ def read_arithmetic(reader: Reader, *, quoted: bool, parts: int = 1) -> tuple[Ar
 
 def _expect(reader: Reader, text: str) -> None:
     if not reader.at(text):
-        reader.fail("arithmetic that is not plain numbers, names and operators")
+        _refuse(reader)
     reader.position += len(text)
 
 
+def _refuse(reader: Reader) -> NoReturn:
+    reader.fail("arithmetic that is not plain numbers, names and operators, or might fail")
+
+
+@dataclass(slots=True)
+class _State:
+    """Where the reading of an expression stands."""
+
+    start: int
+    operand: bool = False
+    """The last token ends an operand; what follows must be an operator."""
+    kind: str = "start"
+    text: str = ""
+    """The last token."""
+    settable: bool = True
+    """A name that comes now may be given a value."""
+    target: str | None = None
+    """The last token is a name that may be given a value."""
+    branches: list[str] = field(default_factory=list)
+    """The `(` and `?` that are open."""
+    conditional: bool = False
+    reads: list[str] = field(default_factory=list)
+    assigns: list[str] = field(default_factory=list)
+
+
 def _read_expression(reader: Reader, quoted: bool) -> Arithmetic:
-    start, tokens, depth = reader.position, list[tuple[str, str]](), 0
+    state = _State(reader.position)
     while match := _TOKEN.match(reader.text, reader.position, reader.end):
         kind = match.lastgroup or ""
-        if kind == "separator" or (kind == "close" and depth == 0):
+        if kind == "separator" or (kind == "close" and "(" not in state.branches):
             break
-        depth += {"open": 1, "close": -1}.get(kind, 0)
-        if kind != "blank":
-            tokens.append((kind, match[kind]))
-        reader.position = match.end()
         reader.notes.count_pieces(1)
-    if depth:
-        reader.fail("arithmetic that is not plain numbers, names and operators")
-    return _summarise(reader, tokens, (start, reader.position), quoted)
+        if kind != "blank":
+            _take(reader, state, kind, match[kind])
+            state.kind = "stepped" if state.kind == "step" and kind == "name" else kind
+            state.text = match[kind]
+        reader.position = match.end()
+    if state.branches or (state.kind != "start" and not state.operand):
+        _refuse(reader)
+    span = reader.span(state.start, reader.position)
+    return Arithmetic(tuple(state.reads), () if state.conditional else tuple(state.assigns), span, quoted)
 
 
-def _summarise(reader: Reader, tokens: list[tuple[str, str]], span: tuple[int, int], quoted: bool) -> Arithmetic:
-    """Which names are read and which get a value; one that gets it in a branch only counts as changed."""
-    reads: list[str] = []
-    assigns: list[str] = []
-    branches = any(kind == "branch" for kind, _ in tokens)
-    for index, (kind, text) in enumerate(tokens):
-        if kind in {"value", "braced"}:
-            reads.append(text)
-        if kind != "name":
-            continue
-        before = tokens[index - 1][0] if index else ""
-        after, operator = tokens[index + 1] if index + 1 < len(tokens) else ("", "")
-        if after != "assign" or operator != "=":
-            reads.append(text)
-        if after in {"assign", "step"} or before == "step":
-            check_assignable(reader, text)
-            assigns.append(text)
-            reader.notes.assign(text, integer=True)
-    return Arithmetic(tuple(reads), () if branches else tuple(assigns), reader.span(*span), quoted)
+def _take(reader: Reader, state: _State, kind: str, text: str) -> None:
+    if kind in _OPERANDS or (kind in {"sign", "unary", "open"} and not state.operand):
+        _take_operand(reader, state, kind, text)
+    elif kind == "step":
+        _take_step(reader, state)
+    elif not state.operand:
+        _refuse(reader)
+    elif kind == "assign":
+        _take_assignment(reader, state, text)
+    elif kind == "close":
+        if state.branches.pop() != "(":
+            _refuse(reader)
+        state.target = None
+    else:
+        _take_operator(reader, state, kind, text)
+
+
+def _take_operand(reader: Reader, state: _State, kind: str, text: str) -> None:
+    divisor = state.kind == "divide" or (state.kind == "assign" and state.text in {"/=", "%="})
+    if state.operand or (divisor and not (kind == "number" and _NOT_ZERO.fullmatch(text))):
+        _refuse(reader)
+    if state.kind == "step" and kind != "name":
+        _refuse(reader)
+    state.target = text if kind == "name" and (state.settable or state.kind == "step") else None
+    if state.kind == "step":
+        _assign(reader, state, text)
+        state.target = None
+    if kind in {"name", "value", "braced"}:
+        state.reads.append(text)
+    if kind == "open":
+        state.branches.append("(")
+    state.operand = kind in _OPERANDS
+    state.settable = kind == "open"
+
+
+def _take_step(reader: Reader, state: _State) -> None:
+    """`++` and `--`, before or behind a name."""
+    if not state.operand:
+        return
+    if state.kind != "name":
+        _refuse(reader)
+    _assign(reader, state, state.text)
+    state.target = None
+
+
+def _take_assignment(reader: Reader, state: _State, operator: str) -> None:
+    if state.target is None or state.kind != "name":
+        _refuse(reader)
+    if operator == "=":
+        state.reads.pop()
+    _assign(reader, state, state.text)
+    state.operand, state.settable = False, True
+
+
+def _take_operator(reader: Reader, state: _State, kind: str, text: str) -> None:
+    undecided = state.branches[-1:] == ["?"]
+    if undecided != (text == ":") and text in {":", ","}:
+        _refuse(reader)
+    if text == "?":
+        state.branches.append("?")
+    elif text == ":":
+        state.branches.pop()
+    state.conditional = state.conditional or kind == "branch"
+    state.operand, state.target = False, None
+    state.settable = kind == "comma"
+
+
+def _assign(reader: Reader, state: _State, name: str) -> None:
+    check_assignable(reader, name)
+    state.assigns.append(name)
+    reader.notes.assign(name, integer=True)

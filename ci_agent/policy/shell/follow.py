@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple, assert_never
 
-from ci_agent.policy.shell.builtins import BUILTINS, HARMLESS, check_call, ends_shell, sets_errexit
+from ci_agent.policy.shell.builtin_checks import check_call, ends_shell, sets_errexit
+from ci_agent.policy.shell.builtins import BUILTINS, HARMLESS
 from ci_agent.policy.shell.expansion import Surroundings, expand_value, expand_word
 from ci_agent.policy.shell.folders import UNREACHABLE, Folder, change_folder, join
 from ci_agent.policy.shell.program import (
@@ -165,9 +166,15 @@ class Follower:
             return self._run_simple(stage, folder)
         if isinstance(stage, Function):
             return self._define_function(stage, folder)
-        if stage.redirects and (redirects := self._redirect_all(stage.redirects, folder)):
+        if not stage.redirects:
+            return self._run_compound(stage, folder, tested)
+        if redirects := self._redirect_all(stage.redirects, folder):
             self.commands.append(Command((), (), redirects, _shown(folder), stage.span))
-        return self._run_compound(stage, folder, tested)
+        # When a file cannot be opened, nothing inside runs.
+        scope = self._open_scope()
+        success, failure = self._run_compound(stage, folder, tested)
+        self._close_scope(scope)
+        return Outcome(success, join(failure, folder))
 
     def _run_compound(self, stage: Redirected, folder: Folder, tested: bool) -> Outcome:
         command = stage.command
@@ -290,7 +297,8 @@ class Follower:
             fed_by = None
         words = self._expand_words(simple, folder)
         assignments = tuple(
-            self._assign(assignment, folder, lasting=not simple.words) for assignment in simple.assignments
+            self._assign(assignment, folder, lasting=not (simple.words or simple.redirects))
+            for assignment in simple.assignments
         )
         redirects = self._redirect_all(simple.redirects, folder)
         name = words[0].literal if words else None
@@ -320,20 +328,20 @@ class Follower:
             return Outcome(None, None)
         if name == "exit" and not simple.redirects and not simple.assignments and ends_shell(arguments):
             return Outcome(UNREACHABLE, UNREACHABLE)
-        if name == "set" and sets_errexit(arguments):
+        if name == "set" and not simple.redirects and sets_errexit(arguments):
             self.errexit = not (self.notes.errexit_ends or self.notes.evaluates)
         return Outcome(folder, folder)
 
     # Words, assignments and redirections.
 
     def _expand_words(self, simple: Simple, folder: Folder) -> tuple[Word, ...]:
-        declared = {assignment.span: assignment for assignment in simple.declared}
-        lasting = len(simple.words) == len(declared) + 1 and simple.words[0].plain != "local"
+        declared = simple.declared
+        lasting = len(simple.words) == len(declared) + 1 and simple.words[0].plain != "local" and not simple.redirects
         words: list[Word] = []
-        for word in simple.words:
+        for index, word in enumerate(simple.words, -1):
             if word.plain is not None:
                 words.append(Word("literal", word.plain, word.span))
-            elif declared and (assignment := declared.get(word.span)):
+            elif assignment := declared.get(index):
                 words.append(_as_argument(self._assign(assignment, folder, lasting=lasting), assignment.append))
             else:
                 words += self._expand(word, folder)
@@ -377,7 +385,7 @@ class Follower:
 
     def _is_number(self, word: SourceWord) -> bool:
         part = only_part(word)
-        if isinstance(part, Parameter) and part.plain and self.variables.is_integer(part.name):
+        if isinstance(part, Parameter) and part.plain and self.variables.is_integer_or_empty(part.name):
             return True
         return is_integer(word)
 

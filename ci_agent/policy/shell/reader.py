@@ -20,6 +20,9 @@ redirection, an item of a `for`, a whole `[[ ... ]]`."""
 DESCRIPTOR = re.compile(r"[0-9]+-?|-")
 """What stands behind `>&` and `<&` when a descriptor is copied, moved or closed."""
 
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+"""What no text may hold: control characters but tab and line break, and halves of pairs."""
+
 _TOKEN = re.compile(r"[^\s;|&()<>]{1,40}|[;|&()<>]{1,3}")
 _MAY_SKIP = frozenset(" \t\\#")
 _BLANKS = re.compile(r"[ \t]*")
@@ -82,6 +85,8 @@ class Notes:
     function_moves: bool = False
     """A function or a trap may leave the shell in another folder, nobody knows when."""
     functions: set[str] = field(default_factory=set)
+    readonly: dict[str, int] = field(default_factory=dict)
+    """The variables that are made read-only, with how many places may give them a value: the one that makes them so."""
     unset: set[str] = field(default_factory=set)
     """The names given to `unset`, which for want of a variable takes away a function."""
     arrays: set[str] = field(default_factory=set)

@@ -4,7 +4,8 @@ import re
 from dataclasses import dataclass, field
 from typing import cast
 
-from ci_agent.policy.shell.builtins import BUILTINS, DECLARING, note_assignments, note_builtin
+from ci_agent.policy.shell.builtins import BUILTINS, DECLARING, note_builtin
+from ci_agent.policy.shell.declarations import note_assignments
 from ci_agent.policy.shell.here_documents import read_delimiter
 from ci_agent.policy.shell.reader import DESCRIPTOR, Mask, Reader, Role
 from ci_agent.policy.shell.static_words import static_text, word_set
@@ -46,8 +47,8 @@ def read_plain(reader: Reader, read_program: ReadProgram) -> Simple | None:
     for found in _NOT_BLANK.finditer(reader.text, match.end(1), match.end()) if match[2] else ():
         words.append(SourceWord(found[0], (), reader.outer or found.span()))
         reader.roles.append((*found.span(), "argument"))
-    builtin = note_builtin(reader, words, [], read_program) if match[1] in BUILTINS else None
-    return Simple((), tuple(words), (), (), builtin, span)
+    builtin = note_builtin(reader, words, {}, read_program) if match[1] in BUILTINS else None
+    return Simple((), tuple(words), (), {}, builtin, span)
 
 
 @dataclass(slots=True)
@@ -57,7 +58,7 @@ class _Draft:
     assignments: list[SourceAssignment] = field(default_factory=list)
     words: list[SourceWord] = field(default_factory=list)
     redirects: list[SourceRedirect] = field(default_factory=list)
-    declared: list[SourceAssignment] = field(default_factory=list)
+    declared: dict[int, SourceAssignment] = field(default_factory=dict)
     roles: list[int] = field(default_factory=list)
     """Where among the roles those of the words stand."""
 
@@ -82,7 +83,7 @@ def read_simple(reader: Reader, read_program: ReadProgram) -> Simple:
     reader.notes.count_command()
     note_assignments(reader, draft.assignments, words)
     builtin = note_builtin(reader, words, draft.declared, read_program)
-    made = (tuple(draft.assignments), tuple(words), tuple(draft.redirects), tuple(draft.declared))
+    made = (tuple(draft.assignments), tuple(words), tuple(draft.redirects), draft.declared)
     return Simple(*made, builtin, reader.span(start, end))
 
 
@@ -94,7 +95,7 @@ def _read_next(reader: Reader, read_program: ReadProgram, draft: _Draft) -> None
     if not draft.words:
         word = _read_name(reader, read_program)
     elif draft.words[0].plain in DECLARING:
-        word = _read_declared(reader, read_program, draft.declared)
+        word = _read_declared(reader, read_program, draft)
     else:
         word = read_role(reader, read_program, "argument")
     draft.words.append(word)
@@ -127,14 +128,14 @@ def _read_name(reader: Reader, read_program: ReadProgram) -> SourceWord:
     return word
 
 
-def _read_declared(reader: Reader, read_program: ReadProgram, declared: list[SourceAssignment]) -> SourceWord:
+def _read_declared(reader: Reader, read_program: ReadProgram, draft: _Draft) -> SourceWord:
     """An argument of `export` and its like, which may have the form of an assignment."""
     if _ELEMENT.match(reader.text, reader.position, reader.end):
         reader.fail("the assignment of one element of an array")
     if not _ASSIGNMENT.match(reader.text, reader.position, reader.end):
         return read_role(reader, read_program, "argument")
     assignment = _read_assignment(reader, read_program, "argument")
-    declared.append(assignment)
+    draft.declared[len(draft.words) - 1] = assignment
     return SourceWord(None, (), assignment.span)
 
 

@@ -1,7 +1,11 @@
 """What a word of the source is, before anything is known about variables."""
 
+import re
+
 from ci_agent.policy.shell.syntax import Arithmetic, Parameter, Part, SourceWord, Text
 
+INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
+"""Digits that arithmetic takes for the number that they look like: not `08`."""
 _BRACKET = (Text("[", quoted=False),)
 _EXPANDED = frozenset("*?[{~")
 
@@ -47,7 +51,7 @@ def is_list(parameter: Parameter) -> bool:
 def is_integer(word: SourceWord) -> bool:
     """Whether the value is certainly an integer; that of `$!` may be empty."""
     if word.plain is not None:
-        return word.plain.removeprefix("-").isascii() and word.plain.removeprefix("-").isdigit()
+        return INTEGER.fullmatch(word.plain) is not None
     part = only_part(word)
     if isinstance(part, Parameter):
         return part.length or (part.plain and part.name in {"#", "?", "!"})

@@ -88,9 +88,9 @@ class Simple(NamedTuple):
     assignments: tuple[SourceAssignment, ...]
     words: tuple[SourceWord, ...]
     redirects: tuple[SourceRedirect, ...]
-    declared: tuple[SourceAssignment, ...]
-    """The arguments of `export` and its like that have the form of an assignment; for each stands one empty word,
-    with the same span, among the words."""
+    declared: dict[int, SourceAssignment]
+    """The arguments of `export` and its like that have the form of an assignment, by their places behind the name;
+    among the words stands an empty one for each."""
     builtin: "Builtin | None"
     span: Span
 

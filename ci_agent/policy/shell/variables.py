@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ci_agent.policy.shell.reader import Notes, Reader
-from ci_agent.policy.shell.static_words import word_set
+from ci_agent.policy.shell.static_words import INTEGER, word_set
 from ci_agent.policy.words import Word, literal_word
 
 _DIRECTING = word_set(
-    "CDPATH EXECIGNORE GLOBIGNORE IFS POSIXLY_CORRECT PROMPT_COMMAND PS0 PS1 PS2 PS3 PS4 SHELLOPTS TEXTDOMAIN "
+    "CDPATH EXECIGNORE FUNCNEST GLOBIGNORE IFS POSIXLY_CORRECT PROMPT_COMMAND PS0 PS1 PS2 PS3 PS4 SHELLOPTS TEXTDOMAIN "
     "TEXTDOMAINDIR histchars"
 )
 """They change how the shell reads, expands or finds commands."""
@@ -21,7 +21,6 @@ _CHANGING = INTEGERS | word_set(
 """The shell changes them itself."""
 _LOCALE = re.compile(r"LANG|LC_[A-Z]+|LANGUAGE")
 _SAFE_LOCALE = re.compile(r"(?:C|POSIX|[A-Za-z_]+\.UTF-?8|C\.utf8|[a-z]{2}_[A-Z]{2}\.utf8)?")
-_INTEGER = re.compile(r"-?[0-9]+")
 
 
 def check_assignable(reader: Reader, name: str) -> None:
@@ -107,9 +106,13 @@ class Variables:
         return known.choices[0].literal if known is not None and len(known.choices) == 1 else None
 
     def is_integer(self, name: str) -> bool:
+        """Whether the variable certainly holds the text of an integer."""
+        return name not in self.notes.may_be_empty and self.is_integer_or_empty(name)
+
+    def is_integer_or_empty(self, name: str) -> bool:
         known = self.lookup(name)
         if known is None:
             return False
         return known.integer or all(
-            word.literal is not None and _INTEGER.fullmatch(word.literal) is not None for word in known.choices
+            word.literal is not None and INTEGER.fullmatch(word.literal) is not None for word in known.choices
         )

@@ -5,8 +5,8 @@ one JSON value for each.
 
 No program exists where the lines run: PATH leads nowhere, and bash hands every command that it would start to the
 function `command_not_found_handle`, which comes from the environment and writes the folder and the words to a log.
-As root the process first moves into an empty root folder, other namespaces, and an unused user id. Elsewhere only
-lines run that cannot name a file outside of their folder.
+As far as it may, the process first moves into namespaces of its own, an empty root folder, and an unused user id;
+where it may not, only lines run that can name nothing outside of their folder.
 """
 
 import contextlib
@@ -52,35 +52,58 @@ ENVIRONMENT = {
 _UNTOUCHED = {name: (len(content), 1_000_000_000) for name, content in FILES.items()}
 UNUSED_ID = 54_321
 TIMEOUT_S = 1.5
-_NEW_NETWORK, _NEW_PROCESSES = 0x40000000, 0x20000000
+_NEW_NETWORK, _NEW_PROCESSES, _NEW_USERS = 0x40000000, 0x20000000, 0x10000000
 _BECOME_SUBREAPER = 36
 
 
 class Place(NamedTuple):
-    """Where lines run: each in a fresh `folder`; `log` receives what they start."""
+    """Where lines run: in `folder`, made again for each; `log` receives what they start.
+
+    `enclosed`: no file outside can be reached. `apart`: no other process and no network.
+    """
 
     bash: str
     folder: Path
     log: Path
-    isolated: bool
+    enclosed: bool
+    apart: bool
 
 
 def prepare(scratch: Path) -> Place:
     """Isolate this process as well as its rights allow."""
     bash = shutil.which("bash") or "/bin/bash"
+    if sys.platform == "linux" and _copy_bash(bash, scratch):
+        apart = _leave_namespaces()
+        ctypes.CDLL(None).prctl(_BECOME_SUBREAPER, 1, 0, 0, 0)
+        with contextlib.suppress(PermissionError):
+            os.chroot(scratch)
+            os.chdir("/")
+            return Place("/bin/bash", Path("/work"), Path("/log"), enclosed=True, apart=apart)
+    return Place(bash, scratch / "work", scratch / "log", enclosed=False, apart=False)
+
+
+def _leave_namespaces() -> bool:
+    """Move into a network and a set of processes of our own; False: not permitted."""
     libc = ctypes.CDLL(None, use_errno=True)
-    isolated = sys.platform == "linux" and os.geteuid() == 0 and _copy_bash(bash, scratch)
-    if not isolated:
-        return Place(bash, scratch / "work", scratch / "log", isolated=False)
-    if libc.unshare(_NEW_NETWORK | _NEW_PROCESSES) == 0 and (child := os.fork()):
+    user, group = os.getuid(), os.getgid()
+    spaces = _NEW_NETWORK | _NEW_PROCESSES | (_NEW_USERS if user else 0)
+    if libc.unshare(spaces) != 0:
+        return False
+    if user:
+        Path("/proc/self/setgroups").write_text("deny")
+        Path("/proc/self/uid_map").write_text(f"0 {user} 1")
+        Path("/proc/self/gid_map").write_text(f"0 {group} 1")
+    if child := os.fork():
         os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-    os.chroot(scratch)
-    os.chdir("/")
-    os.setgroups([])
-    os.setgid(UNUSED_ID)
-    os.setuid(UNUSED_ID)
-    libc.prctl(_BECOME_SUBREAPER, 1, 0, 0, 0)
-    return Place("/bin/bash", Path("/work"), Path("/log"), isolated=True)
+    return True
+
+
+def drop_rights() -> None:
+    """Become an unused user where this process may become any."""
+    with contextlib.suppress(PermissionError):
+        os.setgroups([])
+        os.setgid(UNUSED_ID)
+        os.setuid(UNUSED_ID)
 
 
 def _copy_bash(bash: str, root: Path) -> bool:
@@ -96,18 +119,23 @@ def _copy_bash(bash: str, root: Path) -> bool:
     shutil.copy(bash, root / "bin/bash")
     (root / "dev/null").touch()
     (root / "dev/null").chmod(0o666)
-    os.chown(root, UNUSED_ID, UNUSED_ID)
+    root.chmod(0o777)  # for the unused user
     return True
 
 
-def is_harmless(line: str) -> bool:
-    """Whether a line can name no file outside of its folder, and no process but its own."""
-    return not any(text in line for text in ("/", "~", "HOME", "PWD", "kill", "ulimit", "\\", "$'"))
+def is_harmless(line: str, place: Place) -> bool:
+    """Whether a line can reach no file outside of its folder, no other process, no network."""
+    unsafe: list[str] = []
+    if not place.apart:
+        unsafe += ("dev", "tcp", "udp", "kill", "$$")
+    if not place.enclosed:
+        unsafe += ("/", "~", "HOME", "PWD", "\\", "$'")
+    return not any(text in line for text in unsafe)
 
 
 def run(line: str, place: Place) -> dict[str, object] | None:
     """What the line started (each with its folder and words) and the files that it made or changed."""
-    if not place.isolated and not is_harmless(line):
+    if not is_harmless(line, place):
         return None
     logged = place.log.stat().st_size
     finished = _run_bash(line, place)
@@ -186,6 +214,8 @@ def _run_bash(line: str, place: Place) -> bool:
     with contextlib.suppress(ChildProcessError):
         while True:
             os.waitpid(-1, 0)
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(child, signal.SIGKILL)
     signal.setitimer(signal.ITIMER_REAL, 0)
     return not os.WIFSIGNALED(status)
 
@@ -193,6 +223,8 @@ def _run_bash(line: str, place: Place) -> bool:
 def main() -> None:
     lines: list[str] = json.load(sys.stdin)
     place = prepare(Path(sys.argv[1]))
+    if place.enclosed:
+        drop_rights()
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _fill(place)
