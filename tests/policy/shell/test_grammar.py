@@ -105,6 +105,7 @@ def test_what_is_no_program_is_refused(text: str) -> None:
         ("echo $(($(rm)))", "arithmetic"),
         ("echo $((`rm`))", "arithmetic"),
         ("$((ls) )", "arithmetic"),
+        ("echo ${x:0:-1}", "parameter expansion"),
         ("((ls) | wc)", "arithmetic"),
         (r"echo $'\x00' ", "not certain"),
         (r"echo $'\u4f60' ", "not certain"),

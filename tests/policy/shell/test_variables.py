@@ -43,6 +43,8 @@ Commands = Callable[[str], list[str]]
         ("for x in a b; do ls $x; done; trap 'x=c' EXIT", "words(...)"),
         ("i=0; while no; do i=$((i + 1)); ls $i; done", "word(...)"),
         ("sleep 1 & p=$!; ls $p", "words(...)"),
+        ("{ x=a; } > f; ls $x", "words(...)"),
+        ("export x=a > f; ls $x", "words(...)"),
         ("ls $x; x=a", "words(...)"),
         ("x=a; x=b; ls $x", "words(...)"),
         ("x=a; x+=b; ls $x", "words(...)"),
@@ -94,6 +96,12 @@ def test_a_value_is_known_only_when_nothing_else_can_have_changed_it(text: str, 
 )
 def test_arithmetic_reads_only_what_is_known_to_be_a_number(text: str) -> None:
     with pytest.raises(UnparsableError, match=r"number|arithmetic"):
+        analyse(text)
+
+
+@pytest.mark.parametrize("text", ["readonly x=1; x=2", "x=1; readonly x", "declare -r x=1; read x", "readonly x; x=1"])
+def test_a_read_only_variable_that_might_get_another_value_is_refused(text: str) -> None:
+    with pytest.raises(UnparsableError, match="read-only"):
         analyse(text)
 
 
