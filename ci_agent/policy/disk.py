@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from ci_agent.policy.shell.program import BoundExceededError
+from ci_agent.policy.words import EVERYTHING, Selection
 
 MAX_ENTRIES = 100_000
 """Entries of folders that one decision looks at."""
@@ -48,11 +49,22 @@ def read_folder(folder: str | Path, budget: DiskBudget) -> list[Entry]:
     return entries
 
 
-def walk(folder: Path, budget: DiskBudget) -> Iterator[tuple[tuple[str, ...], list[Entry]]]:
-    """Each folder at or beneath one, by its names relative to it, with what it holds. Symlinks are not followed."""
+def walk(
+    folder: Path, budget: DiskBudget, selection: Selection = EVERYTHING
+) -> Iterator[tuple[tuple[str, ...], list[Entry]]]:
+    """Each folder at or beneath one, by its names relative to it, with what it holds, as far as the selection says.
+
+    Symlinks are not followed, and belong to every selection: what they lead to may have any name.
+    """
     pending: list[tuple[str, ...]] = [()]
     while pending:
         above = pending.pop()
-        entries = read_folder(folder.joinpath(*above), budget)
-        yield above, entries
+        entries = [
+            entry for entry in read_folder(folder.joinpath(*above), budget) if entry.name not in selection.without
+        ]
+        yield above, [entry for entry in entries if _is_selected(entry, selection)]
         pending += [(*above, entry.name) for entry in entries if entry.is_dir(follow_symlinks=False)]
+
+
+def _is_selected(entry: Entry, selection: Selection) -> bool:
+    return not selection.endings or entry.is_symlink() or entry.name.casefold().endswith(selection.endings)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from ci_agent.policy.words import Word
+from ci_agent.policy.words import EVERYTHING, Selection, Word
 
 FileEffect: TypeAlias = Literal["list", "read", "write", "delete"]
 """`list`: names and attributes alone (`ls`, `test -f`, `cd`), not the content. It must be within reach like a read, but
@@ -16,6 +16,8 @@ class FileUse:
     path: Word
     recursive: bool = False
     """Everything beneath the path is meant too (`grep -r`, `rm -r`, `cp -r`)."""
+    selection: Selection = EVERYTHING
+    """Which of the files beneath the path, when it is recursive."""
     into: tuple[Word, ...] = ()
     """When the path is an existing folder, the base names of these beneath it are meant (`cp a b FOLDER`)."""
 

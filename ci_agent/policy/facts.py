@@ -10,7 +10,7 @@ from ci_agent.policy.effects import FileEffect
 from ci_agent.policy.protected import FREE, Guarded
 from ci_agent.policy.reach import Names, fold_names, names_of
 from ci_agent.policy.urls import Url
-from ci_agent.policy.words import Word
+from ci_agent.policy.words import EVERYTHING, Selection, Word
 
 Span: TypeAlias = tuple[int, int]
 """Where in an argument, in characters: start and end."""
@@ -28,10 +28,11 @@ class FileFact:
     is_folder: bool = False
     """A folder is there now."""
     recursive: bool = False
-    """All beneath it is meant too."""
+    """All beneath it is meant too, as far as `selection` says."""
     guarded: Guarded = FREE
     argument: str | None = None
     span: Span | None = None
+    selection: Selection = EVERYTHING
 
     @property
     def names(self) -> Names:

@@ -65,6 +65,8 @@ def use_facts(site: Site, use: FileUse, place: Place) -> Iterator[FileFact | Unk
         fact = file_fact(site, text, use.effect, place, recursive=use.recursive and not use.into)
         if isinstance(fact, FileFact) and use.into:
             yield from _into(site, fact, use.into, place)
+        elif isinstance(fact, FileFact):
+            yield replace(fact, selection=use.selection)
         else:
             yield fact
 

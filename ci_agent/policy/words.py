@@ -1,9 +1,22 @@
 """A word of a command after the shell has removed the quotes: known, known in part, or unknown."""
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 WordKind: TypeAlias = Literal["literal", "glob", "choice", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which of the files beneath a path are meant; the path itself always is."""
+
+    endings: tuple[str, ...] = ()
+    """Those whose names end in one of these (`.py`); empty: all."""
+    without: tuple[str, ...] = ()
+    """Names that are passed by, with all beneath them (`.git`)."""
+
+
+EVERYTHING: Final = Selection()
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +43,8 @@ class Word:
     beneath: tuple["Word", ...] = ()
     """For `unknown` words that a program makes (`{}` of `find -exec`, what `xargs` reads): each is the path of a file
     at or beneath one of these; empty: nothing of the kind is known."""
+    selection: Selection = EVERYTHING
+    """For a word in another one's `beneath`: which of the files there can be meant."""
     pipe: bool = False
     """For an `unknown` word: the path of a pipe that the shell makes (`<(...)`), not of a file."""
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from ci_agent.policy.effects import Effects, FileEffect, FileUse, InnerCommand, UrlUse
 from ci_agent.policy.programs.options import tail
-from ci_agent.policy.words import Word, literal_word
+from ci_agent.policy.words import EVERYTHING, Selection, Word, literal_word
 
 _NO_FILES = frozenset({"-", "/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"})
 """Names that reach no file of anybody's."""
@@ -29,11 +29,18 @@ class Draft:
     folder: Word | None = None
     problem: str | None = None
 
-    def use(self, effect: FileEffect, path: Word, recursive: bool = False, into: Sequence[Word] = ()) -> None:
+    def use(
+        self,
+        effect: FileEffect,
+        path: Word,
+        recursive: bool = False,
+        into: Sequence[Word] = (),
+        selection: Selection = EVERYTHING,
+    ) -> None:
         if path.beneath:
-            self.files += [FileUse(effect, folder, recursive=True) for folder in path.beneath]
+            self.files += [FileUse(effect, base, recursive=True, selection=base.selection) for base in path.beneath]
         elif effect == "delete" or not reaches_no_file(path):
-            self.files.append(FileUse(effect, path, recursive, tuple(into)))
+            self.files.append(FileUse(effect, path, recursive, selection, tuple(into)))
 
     def hazard(self, index: int, why: str) -> None:
         self.hazards.setdefault(index, why)

@@ -1,13 +1,15 @@
 """Which names of files a command prints, so that what `xargs` does with them can be known."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ci_agent.policy.programs.interpret import parse_levels
-from ci_agent.policy.programs.languages.find import follows_links
+from ci_agent.policy.programs.languages.find import follows_links, selection_before
 from ci_agent.policy.programs.options import Parsed
-from ci_agent.policy.words import Word, literal_word
+from ci_agent.policy.words import Selection, Word, literal_word
 
 _FIND_OTHER_OUTPUT = frozenset({"-printf", "-ls", "-exec", "-execdir", "-ok", "-okdir", "-fprintf", "-fls"})
+_FIND_OUTPUT = frozenset({"-print", "-print0"})
 _FILTERS = {
     "head": frozenset({"-c", "--bytes"}),
     "tail": frozenset({"-c", "--bytes", "-f", "-F", "--follow"}),
@@ -45,7 +47,11 @@ def _found(parsed: Parsed) -> tuple[Word, ...] | None:
     start = next((i for i, text in enumerate(texts) if text not in ("-H", "-L", "-P")), len(texts))
     end = next((i for i in range(start, len(texts)) if (texts[i] or "")[:1] in ("-", "(", "!")), len(texts))
     roots = tuple(words[start:end]) or (literal_word("."),)
-    return None if follows_links(texts) or any(root.kind == "unknown" for root in roots) else roots
+    if follows_links(texts) or any(root.kind == "unknown" for root in roots):
+        return None
+    printed = next((i for i in range(end, len(texts)) if texts[i] in _FIND_OUTPUT), len(texts))
+    selection = selection_before(parsed, end, printed)
+    return tuple(replace(root, selection=selection) for root in roots)
 
 
 def _prints_names(parsed: Parsed) -> bool:
@@ -62,7 +68,7 @@ def _prints_names(parsed: Parsed) -> bool:
 def _searched(parsed: Parsed) -> tuple[Word, ...]:
     """Where a search looks: its operands, or the folder that it runs in."""
     if parsed.profile.name.startswith("git"):
-        return (literal_word("."),)
+        return (replace(literal_word("."), selection=Selection(without=(".git",))),)
     first = 0 if parsed.has(*parsed.profile.instead) else 1
     return tuple(operand.word for operand in parsed.operands[first:]) or (literal_word("."),)
 

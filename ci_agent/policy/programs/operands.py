@@ -1,13 +1,15 @@
 """Gives each operand its role, and adds what the role means."""
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from ci_agent.policy.effects import FileEffect, UrlUse
 from ci_agent.policy.programs.copies import use_target
 from ci_agent.policy.programs.draft import Draft, is_url, reaches_no_file, use_anything, use_source
 from ci_agent.policy.programs.options import Operand, Parsed
 from ci_agent.policy.programs.profile import HAZARDS, Role
-from ci_agent.policy.words import literal_word
+from ci_agent.policy.words import EVERYTHING, Selection, Word, literal_word
 
 _FILE_EFFECTS: Mapping[Role, tuple[FileEffect, ...]] = {
     "list": ("list",),
@@ -28,11 +30,14 @@ _HAZARDS: Mapping[Role, str] = {
     "code": HAZARDS["code"],
 }
 
+_GLOB: Final = re.compile(r"[*?\[\]\\]")
+
 
 def apply_operands(parsed: Parsed, draft: Draft) -> None:
     meanings = {found.option.meaning for found in parsed.options}
     recursive = parsed.profile.recurses or "recursive" in meanings
     dry = parsed.has(*parsed.profile.dry)
+    selection = _selection(parsed)
     assigned = list(_assign(parsed, recursive, "target" in meanings))
     sources = [operand.word for role, operand in assigned if role in ("read", "move")]
     for found in parsed.options:
@@ -51,8 +56,32 @@ def apply_operands(parsed: Parsed, draft: Draft) -> None:
                 continue
             # A tool that rewrites sources does not touch all that lies beneath a folder; moving one takes it as it is.
             beneath = recursive and (changed not in ("rewrite", "move") or effect == "read")
-            draft.use(effect, operand.word, beneath)
+            draft.use(effect, operand.word, beneath, selection=selection)
         _apply_role(changed, operand, parsed, draft)
+
+
+def _selection(parsed: Parsed) -> Selection:
+    """What of the files beneath its operands the program takes: by its nature, or by its options."""
+    profile = parsed.profile
+    if profile.picks:
+        return selection_of(
+            [found.value for found in parsed.options if found.option.name in profile.picks],
+            [found.value for found in parsed.options if found.option.name in profile.passes_by],
+        )
+    return EVERYTHING if parsed.has(*profile.only_unless) else Selection(endings=profile.only)
+
+
+def selection_of(picked: Sequence[Word | None], passed_by: Sequence[Word | None] = ()) -> Selection:
+    """From globs of names of which a file must match one, and names of folders that are not entered."""
+    endings = [_ending(glob) for glob in picked]
+    without = [name.text for name in passed_by if name and name.literal and not _GLOB.search(name.text)]
+    return Selection(tuple(filter(None, endings)) if all(endings) else (), tuple(without))
+
+
+def _ending(glob: Word | None) -> str | None:
+    """What every name that a glob matches ends in; None when that says nothing."""
+    text = glob.literal if glob else None
+    return _GLOB.split(text)[-1].casefold() or None if text else None
 
 
 def _assign(parsed: Parsed, recursive: bool, has_target: bool) -> Iterator[tuple[Role, Operand]]:

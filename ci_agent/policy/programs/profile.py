@@ -140,6 +140,15 @@ class Profile(NamedTuple):
     alone_recursive: str | None = None
     """The same, when an option says that all beneath is meant."""
     recurses: bool = False
+    """All beneath the operands is meant."""
+    only: tuple[str, ...] = ()
+    """Endings of the names of the files beneath its operands that it takes (`.py`); empty: all."""
+    only_unless: frozenset[str] = frozenset()
+    """Options that make it take others too."""
+    picks: frozenset[str] = frozenset()
+    """Options whose values are globs: of the files beneath, those are taken whose names match one."""
+    passes_by: frozenset[str] = frozenset()
+    """Options whose values are names of folders that are not entered."""
     numeric: bool = False
     """`-5` is a harmless option."""
     plus: bool = False

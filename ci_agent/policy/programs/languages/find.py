@@ -1,15 +1,19 @@
 """find: where it starts, what its expression runs, writes or deletes."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ci_agent.policy.programs.draft import Draft
+from ci_agent.policy.programs.operands import selection_of
 from ci_agent.policy.programs.options import Operand, Parsed
 from ci_agent.policy.programs.profile import HAZARDS, Meaning
-from ci_agent.policy.words import Word, literal_word
+from ci_agent.policy.words import Selection, Word, literal_word
 
 _BEFORE_PATHS = frozenset({"-H", "-L", "-P", "-O", "-O0", "-O1", "-O2", "-O3"})
 _TWO_VALUES = frozenset({"-fprintf"})
 _COMMANDS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+
+_OPERATORS = frozenset({"(", ")", "!", ",", "-o", "-or", "-not"})
 
 _MAX_ROOTS = 100
 
@@ -29,11 +33,42 @@ def read(parsed: Parsed, draft: Draft) -> None:
     # Through a link the names lead anywhere: then nothing is known of them. Nor do many places fit every command.
     lost = follows_links([operand.word.literal for operand in operands]) or len(roots) > _MAX_ROOTS
     known = [] if lost else roots
+    joined_by_and = is_conjunction(operands[position:])
     while position < len(operands):
+        if joined_by_and:
+            known = _narrowed(known, operands, position)
         position = _read_primary(parsed, position, known, draft)
     if HAZARDS["delete"] in draft.hazards.values():
         for root in roots:
             draft.use("delete", root, recursive=True)
+
+
+def is_conjunction(expression: Sequence[Operand]) -> bool:
+    """Whether nothing but `and` joins the tests and actions, so that each is reached by what passed those before."""
+    return not any(operand.word.literal in _OPERATORS for operand in expression)
+
+
+def selection_before(parsed: Parsed, start: int, end: int) -> Selection:
+    """Of the files that find comes by, those which pass the tests of names between two positions."""
+    operands = parsed.operands
+    known: Sequence[Word] = [literal_word(".")]
+    position = start if is_conjunction(operands[start:]) else end
+    while position < end:
+        name = operands[position].word.literal or ""
+        option = parsed.profile.options.get(name)
+        if option is None or name in _COMMANDS:
+            break
+        known = _narrowed(known, operands, position)
+        position += 1 if option.arity == "bare" else 3 if name in _TWO_VALUES else 2
+    return known[0].selection
+
+
+def _narrowed(roots: Sequence[Word], operands: Sequence[Operand], position: int) -> Sequence[Word]:
+    """The places where find starts, with what the test at a position lets through of the files beneath."""
+    if operands[position].word.literal not in ("-name", "-iname") or position + 1 == len(operands):
+        return roots
+    selection = selection_of([operands[position + 1].word])
+    return [replace(root, selection=selection) if selection.endings else root for root in roots]
 
 
 def follows_links(words: Sequence[str | None]) -> bool:

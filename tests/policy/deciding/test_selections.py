@@ -1,0 +1,87 @@
+"""A search of a folder that holds a forbidden file is denied only if it would come to that file."""
+
+from pathlib import Path
+
+import pytest
+
+from ci_agent import Policy, load_policy
+
+RULES = """
+policy: 1
+rules:
+  - id: programs
+    allow: bash
+    command: ["{find,grep,xargs,cat,wc,mypy,black,eslint,gofmt} **", "ruff check **", "git ls-files **"]
+  - {id: secrets, deny: read, path: ["**/.env", "**/.git/config"]}
+"""
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    for name in (".git/config", ".env", "a.py", "sub/b.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x")
+    return tmp_path
+
+
+@pytest.fixture
+def policy(workspace: Path) -> Policy:
+    return load_policy(text=RULES, workspace=workspace)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "ruff check .",
+        "mypy .",
+        "black --check .",
+        "eslint .",
+        "gofmt -l .",
+        "find . -name '*.py' -exec cat {} +",
+        "find . -iname '*.PY' -exec cat {} +",
+        "find . -type f -name '*.py' -print0 | xargs -0 wc -l",
+        "find .git -name '*.py' -exec cat {} +",
+        "grep -rn x --include='*.py' .",
+        "grep -rn x --include='*.py' --include='*.md' .",
+    ],
+)
+def test_a_search_that_does_not_come_to_the_file_is_allowed(policy: Policy, command: str) -> None:
+    assert policy.decide("bash", {"command": command}).reason == "Allowed by policy rule programs."
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "grep -rn x .",
+        "grep -rn x --exclude-dir=.git .",
+        "grep -rn x --include='*' .",
+        "grep -rn x --include='*.py' --include=.env .",
+        "grep -rn x --include='*.py' . .env",
+        "mypy . .env",
+        "black --check --include x .",
+        "find . -exec cat {} +",
+        "find . -exec cat {} + -name '*.py'",
+        "find . -print -name '*.py' | xargs cat",
+        "find . -name '*.py' -o -name '*.env' | xargs cat",
+        "find . ! -name '*.py' -exec cat {} +",
+        "find . -not -name '*.py' -exec cat {} +",
+        "find . -name '*.py' , -exec cat {} +",
+        "find . -name '*env' -exec cat {} +",
+        "find . -name '.e*' -exec cat {} +",
+        "find . -path -name '*.py' -exec cat {} +",
+        "find . -newer -name -exec cat {} +",
+        "find . -name config -exec cat {} +",
+        "git ls-files | xargs cat",
+    ],
+)
+def test_a_search_that_comes_to_it_is_denied(policy: Policy, command: str) -> None:
+    decision = policy.decide("bash", {"command": command})
+    assert (decision.effect, decision.rule_id) in {("deny", "secrets"), ("deny", None)}
+
+
+@pytest.mark.parametrize(
+    "command", ["find . -name '*.py' -exec cat {} +", "ruff check .", "grep -r x --include=*.py ."]
+)
+def test_a_link_of_a_fitting_name_is_followed_to_the_file(policy: Policy, workspace: Path, command: str) -> None:
+    (workspace / "link.py").symlink_to(".env")
+    assert policy.decide("bash", {"command": command}).effect == "deny"
