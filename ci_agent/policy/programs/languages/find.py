@@ -32,7 +32,7 @@ def read(parsed: Parsed, draft: Draft) -> None:
         draft.use("list", root, recursive=True)
     # Through a link the names lead anywhere: then nothing is known of them. Nor do many places fit every command.
     lost = follows_links([operand.word.literal for operand in operands]) or len(roots) > _MAX_ROOTS
-    known = [] if lost else roots
+    known: Sequence[Word] = [] if lost else roots
     joined_by_and = is_conjunction(operands[position:])
     while position < len(operands):
         if joined_by_and:
