@@ -4,12 +4,11 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Literal
 
-from ci_agent.policy.shell.follow import Follower
+from ci_agent.policy.shell.follow import follow_program
 from ci_agent.policy.shell.grammar import read_program
 from ci_agent.policy.shell.program import BoundExceededError, ShellProgram, UnparsableError
 from ci_agent.policy.shell.reader import CONTROL, Notes, Reader, Unit
 from ci_agent.policy.shell.second_reading import check_agreement
-from ci_agent.policy.shell.variables import Variables
 
 MAX_BYTES = 256 * 1024
 
@@ -36,21 +35,26 @@ def analyse(text: str, environment: Mapping[str, str] = _NOTHING, dialect: Diale
 
 def _analyse(text: str, environment: Mapping[str, str], dialect: Dialect) -> ShellProgram:
     notes = Notes(posix=dialect == "posix")
-    reader = Reader(text, 0, len(text), notes)
+    reader = Reader(text, 0, len(text), notes, read_program)
     program = read_program(reader)
     if reader.position < reader.end:
         reader.fail_at_token()
-    for name in notes.arrays & notes.declared:
-        raise UnparsableError(f"a plain value for the array {name}", (0, len(text)))
+    if problem := _find_conflict(notes):
+        raise UnparsableError(problem, (0, len(text)))
+    check_agreement([Unit(text, 0, len(text), reader.roles, reader.masks, False, None), *notes.units])
+    return ShellProgram(follow_program(program, text, notes, environment))
+
+
+def _find_conflict(notes: Notes) -> str | None:
+    """What places far from each other in the text do to the same name, and must not."""
+    for name in sorted(notes.arrays & notes.declared):
+        return f"a plain value for the array {name}"
+    for name in sorted(notes.functions & notes.unset):
+        return f"`unset` of the function {name}"
     for name, most in notes.readonly.items():
         if notes.assigned.get(name, 0) > most:
-            raise UnparsableError(f"another value for {name}, which is read-only", (0, len(text)))
-    for name in notes.functions & notes.unset:
-        raise UnparsableError(f"`unset` of the function {name}", (0, len(text)))
-    check_agreement([Unit(text, 0, len(text), reader.roles, reader.masks, False, None), *notes.units])
-    follower = Follower(text, notes, Variables(notes, environment))
-    follower.run_sequence(program, None if notes.function_moves else "")
-    return ShellProgram(tuple(follower.commands))
+            return f"another value for {name}, which is read-only"
+    return None
 
 
 def _check_characters(text: str) -> None:

@@ -8,7 +8,6 @@ from ci_agent.policy.shell.declarations import note_declaration
 from ci_agent.policy.shell.reader import CONTROL, Reader, Unit
 from ci_agent.policy.shell.static_words import is_single, static_text, word_set
 from ci_agent.policy.shell.syntax import Builtin, Sequence, SourceAssignment, SourceWord
-from ci_agent.policy.shell.word_reader import ReadProgram
 
 DECLARING = frozenset({"declare", "export", "local", "readonly", "typeset"})
 REFUSED = {
@@ -36,14 +35,14 @@ FOLLOWED = word_set(
 )
 _ASSIGNING = frozenset({"getopts", "mapfile", "printf", "read", "readarray"})
 BUILTINS = HARMLESS | FOLLOWED | DECLARING | REFUSED.keys()
+CAREFUL = BUILTINS - HARMLESS
+"""Those whose effects must be known while the text is read."""
 
 _SET_FLAGS = re.compile(r"[-+][CETeuvx]*o?")
 _SET_NAMES = word_set("errexit errtrace functrace noclobber nounset pipefail verbose xtrace")
 
 
-def note_builtin(
-    reader: Reader, words: list[SourceWord], declared: dict[int, SourceAssignment], read_program: ReadProgram
-) -> Builtin | None:
+def note_builtin(reader: Reader, words: list[SourceWord], declared: dict[int, SourceAssignment]) -> Builtin | None:
     """Note what the command does to the shell, when it is one of the shell's own; refuse what is not understood.
 
     `declared`: the arguments that have the form of an assignment, by their places behind the name.
@@ -68,7 +67,7 @@ def note_builtin(
     note = _NOTES.get(name)
     if note is not None:
         note(call)
-    handler = _read_trap(call, read_program) if name == "trap" else None
+    handler = _read_trap(call) if name == "trap" else None
     assigns = tuple(call.assigned) if name in _ASSIGNING else ()
     return Builtin(name, index, assigns, handler)
 
@@ -181,7 +180,7 @@ _NOTES: dict[str, Callable[[BuiltinCall], None]] = {
 }
 
 
-def _read_trap(call: BuiltinCall, read_program: ReadProgram) -> Sequence | None:
+def _read_trap(call: BuiltinCall) -> Sequence | None:
     """The commands that `trap` installs; None when it only resets, ignores or lists."""
     reader, arguments = call.reader, call.arguments
     text = static_text(arguments[0]) if arguments else "-"
@@ -193,9 +192,9 @@ def _read_trap(call: BuiltinCall, read_program: ReadProgram) -> Sequence | None:
         reader.fail(f"the control character {match[0]!r}", *arguments[0].span)
     before = reader.notes.moves
     reader.notes.deferred += 1
-    inner = Reader(text, 0, len(text), reader.notes, arguments[0].span)
+    inner = reader.decoded(text, arguments[0].span)
     inner.enter()
-    program = read_program(inner)
+    program = inner.read_program(inner)
     if inner.position < inner.end:
         inner.fail("commands of `trap` that are not understood")
     inner.leave()

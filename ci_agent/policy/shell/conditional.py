@@ -5,7 +5,7 @@ import re
 from ci_agent.policy.shell.reader import Reader
 from ci_agent.policy.shell.static_words import static_text
 from ci_agent.policy.shell.syntax import Conditional, SourceWord
-from ci_agent.policy.shell.word_reader import ReadProgram, read_regex, read_word
+from ci_agent.policy.shell.word_reader import read_regex, read_word
 
 _UNARY = re.compile(r"-[abcdefghknoprstuvwxzGLNOSR](?=[ \t])")
 _BINARY = re.compile(r"(?:=~|==|!=|=|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef))(?=[ \t])|<(?![(<&>])|>(?![(>&|])")
@@ -13,12 +13,12 @@ _NUMERIC = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def read_conditional(reader: Reader, read_program: ReadProgram) -> Conditional:
+def read_conditional(reader: Reader) -> Conditional:
     """Read from behind `[[` up to and with `]]`."""
     start = reader.position - 2
     words = [_fixed(reader, start)]
     numbers: list[SourceWord] = []
-    _read_alternatives(reader, read_program, words, numbers)
+    _read_alternatives(reader, words, numbers)
     reader.notes.count_pieces(len(words))
     if not reader.at("]]"):
         reader.fail("a [[ ... ]] that is not understood", start, reader.position)
@@ -33,18 +33,16 @@ def _fixed(reader: Reader, start: int) -> SourceWord:
     return SourceWord(reader.text[start : reader.position], (), reader.span(start, reader.position))
 
 
-def _read_alternatives(
-    reader: Reader, read_program: ReadProgram, words: list[SourceWord], numbers: list[SourceWord]
-) -> None:
+def _read_alternatives(reader: Reader, words: list[SourceWord], numbers: list[SourceWord]) -> None:
     """Terms joined by `&&` and `||`; which binds tighter does not matter here."""
     reader.enter()
-    _read_term(reader, read_program, words, numbers)
+    _read_term(reader, words, numbers)
     while reader.at("&&") or reader.at("||"):
         start = reader.position
         reader.position += 2
         words.append(_fixed(reader, start))
         _skip_lines(reader)
-        _read_term(reader, read_program, words, numbers)
+        _read_term(reader, words, numbers)
     reader.leave()
 
 
@@ -55,7 +53,7 @@ def _skip_lines(reader: Reader) -> None:
         reader.skip_blanks()
 
 
-def _read_term(reader: Reader, read_program: ReadProgram, words: list[SourceWord], numbers: list[SourceWord]) -> None:
+def _read_term(reader: Reader, words: list[SourceWord], numbers: list[SourceWord]) -> None:
     reader.skip_blanks()
     start = reader.position
     while reader.at("! "):
@@ -66,7 +64,7 @@ def _read_term(reader: Reader, read_program: ReadProgram, words: list[SourceWord
     if reader.at("("):
         reader.position += 1
         words.append(_fixed(reader, start))
-        _read_alternatives(reader, read_program, words, numbers)
+        _read_alternatives(reader, words, numbers)
         if not reader.at(")"):
             reader.fail("a [[ ... ]] that is not understood", start, reader.position)
         start, reader.position = reader.position, reader.position + 1
@@ -74,18 +72,16 @@ def _read_term(reader: Reader, read_program: ReadProgram, words: list[SourceWord
     elif match := _UNARY.match(reader.text, reader.position, reader.end):
         reader.position = match.end()
         words.append(_fixed(reader, start))
-        words.append(_read_operand(reader, read_program))
+        words.append(_read_operand(reader))
         if match[0] in {"-v", "-R"} and not _NAME.fullmatch(static_text(words[-1]) or ""):
             reader.fail(f"[[ {match[0]} ]] evaluates what is not a plain name", start, reader.position)
     else:
-        _read_comparison(reader, read_program, words, numbers)
+        _read_comparison(reader, words, numbers)
     reader.skip_blanks()
 
 
-def _read_comparison(
-    reader: Reader, read_program: ReadProgram, words: list[SourceWord], numbers: list[SourceWord]
-) -> None:
-    left = _read_operand(reader, read_program)
+def _read_comparison(reader: Reader, words: list[SourceWord], numbers: list[SourceWord]) -> None:
+    left = _read_operand(reader)
     words.append(left)
     reader.skip_blanks()
     match = _BINARY.match(reader.text, reader.position, reader.end)
@@ -94,15 +90,15 @@ def _read_comparison(
     start, reader.position = reader.position, match.end()
     words.append(_fixed(reader, start))
     reader.skip_blanks()
-    right = read_regex(reader, read_program) if match[0] == "=~" else _read_operand(reader, read_program)
+    right = read_regex(reader) if match[0] == "=~" else _read_operand(reader)
     words.append(right)
     if match[0] in _NUMERIC:
         numbers += (left, right)
 
 
-def _read_operand(reader: Reader, read_program: ReadProgram) -> SourceWord:
+def _read_operand(reader: Reader) -> SourceWord:
     reader.skip_blanks()
-    word = read_word(reader, read_program)
+    word = read_word(reader)
     if word.plain == "]]":
         reader.fail("a [[ ... ]] that is not understood", *word.span)
     return word

@@ -1,6 +1,6 @@
 """The folder that the shell is in, as `cd` changes it."""
 
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from ci_agent.policy.shell.variables import Variables
 from ci_agent.policy.words import Word
@@ -17,6 +17,17 @@ def join(one: Folder, other: Folder) -> Folder:
     if other in {one, UNREACHABLE}:
         return one
     return other if one == UNREACHABLE else None
+
+
+class Outcome(NamedTuple):
+    """The folder that the shell is in after success, and after failure."""
+
+    success: Folder
+    failure: Folder
+
+    @property
+    def either(self) -> Folder:
+        return join(self.success, self.failure)
 
 
 def change_folder(folder: Folder, arguments: tuple[Word, ...], variables: Variables) -> Folder:

@@ -5,7 +5,7 @@ import re
 from ci_agent.policy.shell.program import UnparsableError
 from ci_agent.policy.shell.reader import HereDocument, Mask, Reader, Unit
 from ci_agent.policy.shell.syntax import SourceRedirect, SourceWord
-from ci_agent.policy.shell.word_reader import ReadProgram, read_body
+from ci_agent.policy.shell.word_reader import read_body
 
 _DELIMITER = re.compile(
     r"[ \t]*(?P<word>'[A-Za-z0-9_.!+-]+'|\"[A-Za-z0-9_.!+-]+\"|\\?[A-Za-z0-9_.+][A-Za-z0-9_.+-]*)"
@@ -30,15 +30,15 @@ def read_delimiter(reader: Reader, start: int, operator: str) -> SourceRedirect:
     return SourceRedirect("<<", SourceWord("", (), span), None, document.body, span)
 
 
-def read_newline(reader: Reader, read_program: ReadProgram) -> None:
+def read_newline(reader: Reader) -> None:
     """Step over the line break at the cursor, and over the bodies of here-documents that begin behind it."""
     reader.position += 1
     for document in reader.pending:
-        _read_document(reader, document, read_program)
+        _read_document(reader, document)
     reader.pending.clear()
 
 
-def _read_document(reader: Reader, document: HereDocument, read_program: ReadProgram) -> None:
+def _read_document(reader: Reader, document: HereDocument) -> None:
     reader.notes.count_command()
     start = reader.position
     last_line = _find(reader, document)
@@ -47,8 +47,8 @@ def _read_document(reader: Reader, document: HereDocument, read_program: ReadPro
         last_line = _find_joined(reader, document)
     reader.masks.append(Mask(start, reader.position, " "))
     if not document.quoted:
-        body = Reader(reader.text, start, last_line, reader.notes, reader.outer)
-        document.body.extend(read_body(body, read_program))
+        body = reader.within(start, last_line)
+        document.body.extend(read_body(body))
         if document.body:
             reader.notes.units.append(Unit(body.text, start, body.end, body.roles, body.masks, True, body.outer))
     if reader.position < reader.end:

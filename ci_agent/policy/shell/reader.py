@@ -1,11 +1,12 @@
 """A cursor over bash text, and what is noted about the text as a whole while it is read."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, NoReturn, TypeAlias
 
 from ci_agent.policy.shell.program import BoundExceededError, UnparsableError
-from ci_agent.policy.shell.syntax import Part, Span
+from ci_agent.policy.shell.syntax import Part, Sequence, Span
 
 MAX_NESTING = 64
 MAX_COMMANDS = 1_000
@@ -123,12 +124,22 @@ class Reader:
     position: int
     end: int
     notes: Notes
+    read_program: "Callable[[Reader], Sequence]"
+    """Reads commands up to the end, or to what closes them; grammar.py has it, which stands on everything else."""
     outer: Span | None = None
     pending: list[HereDocument] = field(default_factory=list)
     roles: list[tuple[int, int, Role]] = field(default_factory=list)
     masks: list[Mask] = field(default_factory=list)
     bare_dollar: bool = False
     """The word at the cursor holds a `$` without quotes or braces: what it means may depend on what follows."""
+
+    def within(self, start: int, end: int) -> "Reader":
+        """Another reader of a stretch of the same text."""
+        return Reader(self.text, start, end, self.notes, self.read_program, self.outer)
+
+    def decoded(self, text: str, span: Span) -> "Reader":
+        """Another reader, of text that was decoded from what stands at `span`."""
+        return Reader(text, 0, len(text), self.notes, self.read_program, span)
 
     def span(self, start: int, end: int) -> Span:
         return self.outer or (start, end)

@@ -11,7 +11,7 @@ from ci_agent.policy.shell.reader import DESCRIPTOR, Mask, Reader, Role
 from ci_agent.policy.shell.static_words import static_text, word_set
 from ci_agent.policy.shell.syntax import RedirectOperator, Simple, SourceAssignment, SourceRedirect, SourceWord
 from ci_agent.policy.shell.variables import check_assignable
-from ci_agent.policy.shell.word_reader import ORDINARY, ReadProgram, read_value, read_word
+from ci_agent.policy.shell.word_reader import ORDINARY, read_value, read_word
 
 RESERVED_WORDS = word_set(
     "if then elif else fi for while until do done case esac select function time coproc in { } ! [[ ]]"
@@ -33,7 +33,7 @@ _SAME_AGAIN = re.compile(r"[A-Za-z0-9_./:,@%+^-]+")
 """What another expansion leaves as it is."""
 
 
-def read_plain(reader: Reader, read_program: ReadProgram) -> Simple | None:
+def read_plain(reader: Reader) -> Simple | None:
     """Read a command in which no character means anything to the shell, as most are; None: it is none."""
     match = _PLAIN_COMMAND.match(reader.text, reader.position, reader.end)
     if match is None or match[1] in RESERVED_WORDS or "=" in match[1] or match[1] in DECLARING:
@@ -47,7 +47,7 @@ def read_plain(reader: Reader, read_program: ReadProgram) -> Simple | None:
     for found in _NOT_BLANK.finditer(reader.text, match.end(1), match.end()) if match[2] else ():
         words.append(SourceWord(found[0], (), reader.outer or found.span()))
         reader.roles.append((*found.span(), "argument"))
-    builtin = note_builtin(reader, words, {}, read_program) if match[1] in BUILTINS else None
+    builtin = note_builtin(reader, words, {}) if match[1] in BUILTINS else None
     return Simple((), tuple(words), (), {}, builtin, span)
 
 
@@ -63,17 +63,17 @@ class _Draft:
     """Where among the roles those of the words stand."""
 
 
-def read_simple(reader: Reader, read_program: ReadProgram) -> Simple:
+def read_simple(reader: Reader) -> Simple:
     start = end = reader.position
     draft = _Draft()
     while True:
         reader.skip_blanks()
-        if redirect := read_redirect(reader, read_program):
+        if redirect := read_redirect(reader):
             draft.redirects.append(redirect)
         elif ENDS_COMMAND.match(reader.text, reader.position, reader.end):
             break
         else:
-            _read_next(reader, read_program, draft)
+            _read_next(reader, draft)
         end = reader.position
     if start == end:
         reader.fail_at_token()
@@ -82,22 +82,22 @@ def read_simple(reader: Reader, read_program: ReadProgram) -> Simple:
         _note_bracket(reader, draft.roles)
     reader.notes.count_command()
     note_assignments(reader, draft.assignments, words)
-    builtin = note_builtin(reader, words, draft.declared, read_program)
+    builtin = note_builtin(reader, words, draft.declared)
     made = (tuple(draft.assignments), tuple(words), tuple(draft.redirects), draft.declared)
     return Simple(*made, builtin, reader.span(start, end))
 
 
-def _read_next(reader: Reader, read_program: ReadProgram, draft: _Draft) -> None:
+def _read_next(reader: Reader, draft: _Draft) -> None:
     """Read an assignment, while there is no name yet, or a word."""
     if not draft.words and _ASSIGNMENT.match(reader.text, reader.position, reader.end):
-        draft.assignments.append(_read_assignment(reader, read_program, "assignment"))
+        draft.assignments.append(_read_assignment(reader, "assignment"))
         return
     if not draft.words:
-        word = _read_name(reader, read_program)
+        word = _read_name(reader)
     elif draft.words[0].plain in DECLARING:
-        word = _read_declared(reader, read_program, draft)
+        word = _read_declared(reader, draft)
     else:
-        word = read_role(reader, read_program, "argument")
+        word = read_role(reader, "argument")
     draft.words.append(word)
     draft.roles.append(len(reader.roles) - 1)
 
@@ -110,36 +110,36 @@ def _note_bracket(reader: Reader, words: list[int]) -> None:
     reader.roles.append((start, end, "test"))
 
 
-def read_role(reader: Reader, read_program: ReadProgram, role: Role) -> SourceWord:
+def read_role(reader: Reader, role: Role) -> SourceWord:
     start = reader.position
-    word = read_word(reader, read_program)
+    word = read_word(reader)
     reader.roles.append((start, reader.position, role))
     return word
 
 
-def _read_name(reader: Reader, read_program: ReadProgram) -> SourceWord:
+def _read_name(reader: Reader) -> SourceWord:
     start = reader.position
     if _ELEMENT.match(reader.text, start, reader.end):
         reader.fail("the assignment of one element of an array")
-    word = read_role(reader, read_program, "name")
+    word = read_role(reader, "name")
     source = reader.text[start : reader.position]
     if source in RESERVED_WORDS:
         reader.fail(f"unexpected {source!r}", start, reader.position)
     return word
 
 
-def _read_declared(reader: Reader, read_program: ReadProgram, draft: _Draft) -> SourceWord:
+def _read_declared(reader: Reader, draft: _Draft) -> SourceWord:
     """An argument of `export` and its like, which may have the form of an assignment."""
     if _ELEMENT.match(reader.text, reader.position, reader.end):
         reader.fail("the assignment of one element of an array")
     if not _ASSIGNMENT.match(reader.text, reader.position, reader.end):
-        return read_role(reader, read_program, "argument")
-    assignment = _read_assignment(reader, read_program, "argument")
+        return read_role(reader, "argument")
+    assignment = _read_assignment(reader, "argument")
     draft.declared[len(draft.words) - 1] = assignment
     return SourceWord(None, (), assignment.span)
 
 
-def _read_assignment(reader: Reader, read_program: ReadProgram, role: Role) -> SourceAssignment:
+def _read_assignment(reader: Reader, role: Role) -> SourceAssignment:
     start = reader.position
     match = cast("re.Match[str]", _ASSIGNMENT.match(reader.text, start, reader.end))
     reader.position = match.end()
@@ -147,15 +147,15 @@ def _read_assignment(reader: Reader, read_program: ReadProgram, role: Role) -> S
         reader.require_bash("'+='", start)
     elements: tuple[SourceWord, ...] | None = None
     if reader.at("("):
-        elements = _read_elements(reader, read_program)
+        elements = _read_elements(reader)
         value = SourceWord(None, (), reader.span(match.end(), reader.position))
     else:
-        value = read_value(reader, read_program)
+        value = read_value(reader)
     reader.roles.append((start, reader.position, role))
     return SourceAssignment(match[1], value, elements, match[2] == "+=", reader.span(start, reader.position))
 
 
-def _read_elements(reader: Reader, read_program: ReadProgram) -> tuple[SourceWord, ...]:
+def _read_elements(reader: Reader) -> tuple[SourceWord, ...]:
     words: list[SourceWord] = []
     start = reader.position
     reader.require_bash("an array")
@@ -164,7 +164,7 @@ def _read_elements(reader: Reader, read_program: ReadProgram) -> tuple[SourceWor
     while not reader.at(")"):
         if reader.at("["):
             reader.fail("the assignment of one element of an array")
-        words.append(read_word(reader, read_program))
+        words.append(read_word(reader))
         _skip_array_blanks(reader)
     reader.position += 1
     if reader.peek() not in _BEHIND_ARRAY:
@@ -188,7 +188,7 @@ def _check_copy(reader: Reader, operator: str, target: SourceWord, start: int) -
         reader.fail(f"{operator!r} with a target that is not certain; write '&>' for a file", start, reader.position)
 
 
-def read_redirect(reader: Reader, read_program: ReadProgram) -> SourceRedirect | None:
+def read_redirect(reader: Reader) -> SourceRedirect | None:
     match = _REDIRECT.match(reader.text, reader.position, reader.end)
     if match is None:
         return None
@@ -202,7 +202,7 @@ def read_redirect(reader: Reader, read_program: ReadProgram) -> SourceRedirect |
         check_assignable(reader, variable)
         reader.notes.assign(variable, integer=True)
         reader.masks.append(Mask(match.start("variable") - 1, match.end("variable") + 1, "1"))
-    if variable or operator in {"&>", "&>>", "<<<"}:
+    if variable or operator in {"&>", "&>>", "<<<"} or len(match["descriptor"] or "") > 1:
         reader.require_bash("this redirection", start)
     if operator == "<<<":
         reader.masks.append(Mask(reader.position - 2, reader.position, " "))
@@ -213,7 +213,7 @@ def read_redirect(reader: Reader, read_program: ReadProgram) -> SourceRedirect |
     reader.skip_blanks()
     if reader.peek() in {"<", ">"} and not reader.text.startswith("(", reader.position + 1, reader.end):
         reader.fail("a redirection without a target", start, reader.position)
-    target = read_role(reader, read_program, "target")
+    target = read_role(reader, "target")
     if operator in {"<&", ">&"}:
         _check_copy(reader, operator, target, start)
     return SourceRedirect(operator, target, variable, [], reader.span(start, reader.position))

@@ -1,0 +1,91 @@
+"""What the following of a program has found so far, and what holds at the place that it has reached."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ci_agent.policy.shell.folders import UNREACHABLE, Folder
+from ci_agent.policy.shell.program import Assignment, BoundExceededError, Command, Redirect
+from ci_agent.policy.shell.reader import Notes
+from ci_agent.policy.shell.syntax import Sequence, Span
+from ci_agent.policy.shell.variables import Variables
+from ci_agent.policy.words import Word
+
+MAX_WORDS = 5_000
+"""The words of all commands, once they are expanded; what had to be expanded counts twice."""
+
+
+class Scope(NamedTuple):
+    """What held before a part of the program that may not run, or runs in a shell of its own."""
+
+    variables: int
+    functions: int
+    errexit: bool
+
+
+@dataclass(slots=True)
+class Trail:
+    source: str
+    notes: Notes
+    variables: Variables
+    run: Callable[["Trail", Sequence, Folder], object]
+    """Follows a sequence whose status is looked at; follow.py has it, which stands on everything else."""
+    commands: list[Command] = field(default_factory=list)
+    functions: dict[str, None] = field(default_factory=dict)
+    """Those certainly defined here, in order."""
+    errexit: bool = False
+    """A failing command certainly ends the shell here."""
+    unrolled: bool = False
+    """The body of a loop is being followed once for each value."""
+    words: int = 0
+    feeding: int | None = None
+    """Index of the command that feeds the pipe at whose end the following stands."""
+
+    def add(
+        self,
+        folder: Folder,
+        span: Span,
+        *,
+        words: tuple[Word, ...] = (),
+        assignments: tuple[Assignment, ...] = (),
+        redirects: tuple[Redirect, ...] = (),
+    ) -> None:
+        """Note something that is no call of a function and reads from no pipe."""
+        self.commands.append(Command(words, assignments, redirects, shown(folder), span))
+
+    def count_words(self, words: list[Word]) -> None:
+        self.words += 2 * len(words) + sum(len(word.choices) for word in words)
+        if self.words > MAX_WORDS:
+            raise BoundExceededError(f"more than {MAX_WORDS} words")
+
+    def unknown(self, span: Span) -> Word:
+        """One word that nobody knows, made of what stands at `span`."""
+        return Word("unknown", self.source[slice(*span)], span)
+
+    def run_later(self, sequence: Sequence) -> None:
+        """Follow what runs at an unknown time: the body of a function, what `trap` installs."""
+        scope = self.open_scope()
+        self.run(self, sequence, None if self.notes.all_moves else "")
+        self.close_scope(scope)
+
+    def run_apart(self, sequence: Sequence, folder: Folder) -> None:
+        """Follow what is substituted, in a shell of its own that `set -e` does not reach."""
+        scope = self.open_scope()
+        self.errexit = False
+        self.run(self, sequence, folder)
+        self.close_scope(scope)
+
+    def open_scope(self) -> Scope:
+        return Scope(self.variables.mark(), len(self.functions), self.errexit)
+
+    def close_scope(self, scope: Scope) -> None:
+        """Forget what only held since the scope was opened."""
+        self.variables.forget(scope.variables)
+        while len(self.functions) > scope.functions:
+            self.functions.popitem()
+        self.errexit = scope.errexit
+
+
+def shown(folder: Folder) -> str | None:
+    """The folder as the outside knows it."""
+    return None if folder == UNREACHABLE else folder
