@@ -7,6 +7,9 @@ from ci_agent.hooks import Decision, FinishedTurn, ProposedToolCall
 from ci_agent.messages import AssistantMessage, Usage, add_usage
 from ci_agent.policy.rules import Limits
 
+OUT_OF_CALLS = "Not executed: the run's limit of"
+"""What the reason of a denial begins with that the policy was not asked about."""
+
 
 @dataclass(frozen=True, slots=True)
 class RunLimits:
@@ -63,7 +66,7 @@ class LimitWatch:
         """Deny the calls of a batch that are beyond the limit; the turn after which the run ends is still whole."""
         if self._calls <= self.limits.max_tool_calls:
             return None
-        reason = f"Not executed: the run's limit of {self.limits.max_tool_calls} tool calls is used up."
+        reason = f"{OUT_OF_CALLS} {self.limits.max_tool_calls} tool calls is used up."
         return Decision(effect="deny", code="limit", reason=reason)
 
     def should_stop_after_turn(self, turn: FinishedTurn, /) -> bool:

@@ -1,0 +1,100 @@
+"""Suggested rules as YAML that can be pasted, everything else in comments; and the same for a program."""
+
+from collections.abc import Iterator, Sequence
+
+from ci_agent.call_summary import summarise_arguments
+from ci_agent.json_types import JsonObject
+from ci_agent.policy.check import describe_call
+from ci_agent.policy.recorded import RecordedCall, SkippedCall
+from ci_agent.policy.suggest import NotSuggested, Suggestion, Suggestions
+from ci_agent.reports.policy_check import counted
+from ci_agent.reports.policy_replay import render_skipped, skipped_json
+from ci_agent.terminal import printable, shortened
+
+_MAX_CHARS = 200
+_MAX_EVIDENCE = 10
+
+
+def render_suggestions(policy: str, found: Suggestions, skipped: Sequence[SkippedCall]) -> str:
+    """Items of `rules:` with comments; every line that is not a part of a rule begins with `#`."""
+    lines = [_headline(policy, found)]
+    for suggestion in found.suggestions:
+        lines += ["", *_comments(suggestion), suggestion.yaml]
+    lines += ["", *_rest(found, skipped)]
+    return "\n".join(lines).rstrip()
+
+
+def suggestions_json(found: Suggestions, skipped: Sequence[SkippedCall]) -> JsonObject:
+    """The same for a program."""
+    return {
+        "suggestions": [_suggestion_json(suggestion) for suggestion in found.suggestions],
+        "not_suggested": [
+            {**_call_json(each.call), "code": each.code, "reason": each.why} for each in found.not_suggested
+        ],
+        "already_allowed": [_call_json(call) for call in found.already_allowed],
+        "skipped": [skipped_json(call) for call in skipped],
+    }
+
+
+def _headline(policy: str, found: Suggestions) -> str:
+    if not found.suggestions:
+        return "# no rule to suggest"
+    helped = {(call.transcript, call.seq) for suggestion in found.suggestions for call in suggestion.calls}
+    rules, calls = counted(len(found.suggestions), "rule"), counted(len(helped), "denied call")
+    what = "as narrow as they can be: what you want of them goes beneath `rules:`"
+    return f"# {rules} for {calls}, {what} in {printable(policy)}"
+
+
+def _comments(suggestion: Suggestion) -> Iterator[str]:
+    yield f"  # denied: {_places(suggestion.calls)}"
+    for witness in suggestion.also_allows:
+        yield f"  # also allows: {_short(describe_call(witness.tool, witness.arguments))}"
+    for finding in suggestion.findings:
+        witness_text = finding.witness and describe_call(finding.witness.tool, finding.witness.arguments)
+        example = f" (for example {_short(witness_text)})" if witness_text else ""
+        yield f"  # {finding.severity}: {printable(finding.message)}{example} [{finding.code}]"
+
+
+def _rest(found: Suggestions, skipped: Sequence[SkippedCall]) -> Iterator[str]:
+    if found.not_suggested:
+        yield "# not suggested:"
+    for each in found.not_suggested:
+        yield f"#   {_place(each.call)}  {_what(each)}  {each.code}: {_short(each.why)}"
+    if found.already_allowed:
+        yield f"# allowed by the policy already: {_places(found.already_allowed)}"
+    if skipped:
+        yield f"# left out: {render_skipped(skipped)}"
+
+
+def _what(each: NotSuggested) -> str:
+    return f"{printable(each.call.tool)}  {summarise_arguments(each.call.arguments, '')}"
+
+
+def _places(calls: Sequence[RecordedCall]) -> str:
+    more = f" and {len(calls) - _MAX_EVIDENCE} more" if len(calls) > _MAX_EVIDENCE else ""
+    return ", ".join(map(_place, calls[:_MAX_EVIDENCE])) + more
+
+
+def _place(call: RecordedCall) -> str:
+    return f"{printable(call.transcript)} #{call.seq}"
+
+
+def _short(text: str) -> str:
+    return shortened(printable(text), _MAX_CHARS)
+
+
+def _suggestion_json(suggestion: Suggestion) -> JsonObject:
+    return {
+        "rule_id": suggestion.rule.id,
+        "yaml": suggestion.yaml,
+        "evidence": [_call_json(call) for call in suggestion.calls],
+        "also_allows": [{"tool": call.tool, "args": call.arguments} for call in suggestion.also_allows],
+        "findings": [
+            {"severity": finding.severity, "code": finding.code, "message": finding.message}
+            for finding in suggestion.findings
+        ],
+    }
+
+
+def _call_json(call: RecordedCall) -> JsonObject:
+    return {"transcript": call.transcript, "seq": call.seq, "tool": call.tool, "args": call.arguments}
