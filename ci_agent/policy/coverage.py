@@ -36,14 +36,14 @@ _ANOTHER_PROGRAM: Final = Gap(0, "it names another program")
 
 def cover(pattern: CommandPattern, command: ExecFact) -> Coverage | Gap:
     """Fit an allow rule's pattern to all words of a command."""
-    if pattern.tokens and not _would_cover(pattern, pattern.tokens[0], command.words[0]):
+    if pattern.tokens and not _names_program(pattern.tokens[0], command):
         return _ANOTHER_PROGRAM
     hazards = dict(command.hazards) if command.hazards else _NO_HAZARDS
     tokens: list[int | None] = []
     at = 0
     for position, word in enumerate(command.words):
         token = pattern.tokens[at] if at < len(pattern.tokens) else None
-        gap = _covers(pattern, token, word, hazards.get(position))
+        gap = _covers(pattern, token, word, hazards.get(position)) if position else None
         if gap is None:
             tokens.append(at)
             at += token is not None
@@ -54,6 +54,11 @@ def cover(pattern: CommandPattern, command: ExecFact) -> Coverage | Gap:
     if at < len(pattern.tokens):
         return Gap(len(command.words), f"it goes on with `{pattern.tokens[at].text}`")
     return Coverage(tuple(tokens))
+
+
+def _names_program(token: TokenPattern, command: ExecFact) -> bool:
+    """A path of a program means the same file as in a rule, whatever the folder that it is run in."""
+    return command.words[0].literal is not None and any(map(token.matches, command.program_spellings))
 
 
 def _covers(pattern: CommandPattern, token: TokenPattern | None, word: Word, hazard: str | None) -> str | None:

@@ -64,8 +64,26 @@ def read_run(
         has_open_glob=has_open_glob,
         origin=scene.origin,
         span=place.span,
+        located=_located(reading.site, words[0].text, scene.folder),
     )
     return Run(command, effects, tuple(fact for fact in (*found, *requests) if isinstance(fact, UnknownFact)))
+
+
+def _located(site: Site, program: str, folder: Path) -> tuple[str, ...] | None:
+    """How a rule may spell a program's path. As it was written, when it starts in the workspace and does not climb."""
+    climbs = ".." in program.split("/")
+    if "/" not in program or (not climbs and (program.startswith("/") or folder == site.workspace.root)):
+        return None
+    above, _, name = program.rpartition("/")
+    try:
+        path = site.workspace.resolve(above or "/", start=folder) / name
+    except InvalidPathError:
+        return ()
+    if name in ("", ".", "..") or not site.workspace.contains(path):
+        return (str(path),) if name not in ("", ".", "..") else ()
+    inside = str(path.relative_to(site.workspace.root))
+    # Without a slash it would be a program of the search path.
+    return (str(path), f"./{inside}", *([inside] if "/" in inside else []))
 
 
 def resolve_folder(site: Site, folder: Word, place: Place) -> Path | None:

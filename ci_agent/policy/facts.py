@@ -88,6 +88,13 @@ class ExecFact:
     """A word began as a glob that becomes whatever names there are when it runs."""
     origin: Origin | None = None
     span: Span | None = None
+    located: tuple[str, ...] | None = None
+    """For a program that is spelled as a path: how an allow rule may spell it, seen from the workspace; None: as it
+    was written."""
+
+    @property
+    def program_spellings(self) -> tuple[str, ...]:
+        return (self.words[0].text,) if self.located is None else self.located
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from ci_agent.policy.reach import GlobIndex, Names, fold
 from ci_agent.policy.urls import Url
 from ci_agent.policy.wildcard_index import WildcardIndex
 from ci_agent.policy.wildcards import Wildcard
+from ci_agent.policy.words import Word
 
 SHARED_DENIES: Final[dict[FileEffect, tuple[str, ...]]] = {
     "read": ("read",),
@@ -152,8 +153,10 @@ class ProgramIndex:
         return self._named.get(self._name(command.words[0].text), [])[:MAX_NEAREST]
 
     def _about(self, command: ExecFact) -> Iterator[CompiledRule]:
-        name, *words = command.words
-        program = self._name(name.text)
+        for spelling in dict.fromkeys(map(self._name, command.program_spellings)):
+            yield from self._about_spelled(spelling, command.words[1:])
+
+    def _about_spelled(self, program: str, words: Sequence[Word]) -> Iterator[CompiledRule]:
         yield from self._by_program.near(program)
         if any(word.literal is None for word in words):
             yield from self._named.get(program, ())
