@@ -55,7 +55,7 @@ class Denials:
         for rule in self.index.for_tool("bash").denied_programs.candidates(command):
             if _is_about_command(rule, command) and arguments_may_match(self.site, rule, self.arguments):
                 yield Forbidden(rule, command)
-        for file in command.files:
+        for file in (*command.files, *command.perhaps):
             yield from self._of_file(file)
         for request in command.requests:
             yield from self._of_request(request, "fetch")
@@ -118,7 +118,7 @@ def _is_about_command(rule: CompiledRule, command: ExecFact) -> bool:
         (patterns is None or any(may_mean(each, command.words, command.looked_through) for each in patterns))
         and (rule.has is None or any(has(token, command.words) for token in rule.has))
         and (rule.env is None or any(name.matches(each) for name in rule.env for each in command.assignments))
-        and (rule.reach is None or any(forbids_path(rule.reach, file) for file in command.files))
+        and (rule.reach is None or any(forbids_path(rule.reach, file) for file in (*command.files, *command.perhaps)))
         and (not rule.net.is_written or any(forbids_request(rule.net, each) for each in command.requests))
     )
 

@@ -9,6 +9,7 @@ from ci_agent.policy.disk import walk
 from ci_agent.policy.effects import Effects, FileUse, UrlUse
 from ci_agent.policy.facts import ExecFact, FileFact, NetFact, Origin, Span, UnknownFact
 from ci_agent.policy.file_facts import Place, possible_texts, use_facts
+from ci_agent.policy.possible_files import possible_files
 from ci_agent.policy.reading import Reading, Scene
 from ci_agent.policy.site import Site
 from ci_agent.policy.urls import InvalidUrlError, parse_url
@@ -50,6 +51,12 @@ def read_run(
     effects = reading.site.interpret(words, input_names=scene.input_names)
     found = [*_doubts(words, effects, place, scene.origin), *_files(reading.site, effects, place, scene)]
     requests = [_request(use, scene) for use in effects.urls]
+    perhaps: list[FileFact] = []
+    for fact in possible_files(reading.site, effects.anything, _workplace(reading.site, effects, place)):
+        if isinstance(fact, FileFact) and reading.site.workspace.contains(fact.path):
+            perhaps.append(fact)
+        else:
+            found.append(fact)
     files = tuple(fact for fact in found if isinstance(fact, FileFact))
     command = ExecFact(
         words=words,
@@ -61,6 +68,7 @@ def read_run(
         looked_through=frozenset(effects.looked_through),
         needs_rule=not (effects.transparent and effects.commands)
         or bool(files or requests or effects.hazards or effects.scripts),
+        perhaps=tuple(perhaps),
         has_open_glob=has_open_glob,
         origin=scene.origin,
         span=place.span,
@@ -114,10 +122,14 @@ def _now(word: Word, place: Place) -> list[Word]:
     return names if word.kind == "glob" else [Word("choice", word.text, word.span, tuple(names))]
 
 
+def _workplace(site: Site, effects: Effects, place: Place) -> Place:
+    return place if effects.folder is None else replace(place, folder=resolve_folder(site, effects.folder, place))
+
+
 def _files(site: Site, effects: Effects, place: Place, scene: Scene) -> Iterator[FileFact | UnknownFact]:
     if effects.folder is not None:
         yield from use_facts(site, FileUse("list", effects.folder), place)
-        place = replace(place, folder=resolve_folder(site, effects.folder, place))
+    place = _workplace(site, effects, place)
     for use in effects.files:
         yield from use_facts(site, use, place.at(scene.span(use.path.span)))
 

@@ -88,6 +88,9 @@ class ExecFact:
     """A word began as a glob that becomes whatever names there are when it runs."""
     origin: Origin | None = None
     span: Span | None = None
+    perhaps: tuple[FileFact, ...] = ()
+    """Files that words happen to name of which nobody knows whether they are files: no rule need grant them, but one
+    that forbids reading them forbids the command."""
     located: tuple[str, ...] | None = None
     """For a program that is spelled as a path: how an allow rule may spell it, seen from the workspace; None: as it
     was written."""

@@ -55,5 +55,5 @@ def _base_name(command: ExecFact) -> str:
 
 def _files(fact: Fact) -> tuple[FileFact, ...]:
     if isinstance(fact, ExecFact):
-        return fact.files
+        return fact.files + fact.perhaps
     return (fact,) if isinstance(fact, FileFact) else ()

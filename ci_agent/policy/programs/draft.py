@@ -25,6 +25,7 @@ class Draft:
     hazards: dict[int, str] = field(default_factory=dict)
     looked_through: list[int] = field(default_factory=list)
     may_be_options: list[int] = field(default_factory=list)
+    anything: list[Word] = field(default_factory=list)
     transparent: bool = False
     folder: Word | None = None
     problem: str | None = None
@@ -82,6 +83,7 @@ class Draft:
             transparent=self.transparent and not self.hazards,
             folder=self.folder,
             may_be_options=tuple(self.may_be_options),
+            anything=tuple(self.anything),
             problem=self.problem,
         )
 
@@ -106,6 +108,8 @@ def use_anything(draft: Draft, word: Word) -> None:
         path = _path_in(word)
         draft.use("read", path)
         draft.use("write", path)
+    else:
+        draft.anything.append(word)
 
 
 def _path_in(word: Word) -> Word:

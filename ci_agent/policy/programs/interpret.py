@@ -113,6 +113,7 @@ def _together(all_effects: list[Effects]) -> Effects:
         transparent=all(effects.transparent for effects in all_effects),
         folder=first.folder,
         may_be_options=_union(effects.may_be_options for effects in all_effects),
+        anything=_union(effects.anything for effects in all_effects),
         known=all(effects.known for effects in all_effects),
         problem=problem,
     )

@@ -1,0 +1,57 @@
+"""Words of which nobody knows whether they name files: what the disk says they would name."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from ci_agent.policy.facts import FileFact, UnknownFact
+from ci_agent.policy.file_facts import Place, file_fact
+from ci_agent.policy.site import Site
+from ci_agent.policy.words import Word
+from ci_agent.workspace import InvalidPathError, check_path_text
+
+_MAX_PATH: Final = 4096
+"""Longer text is no path to the kernel."""
+
+
+def possible_files(site: Site, words: tuple[Word, ...], place: Place) -> Iterator[FileFact | UnknownFact]:
+    """What is there under the name of a word, or of a part of one such as the value in `--file=.env`."""
+    if place.folder is None:
+        return
+    for text in dict.fromkeys(part for word in words for known in _known(word) for part in _parts(known)):
+        if _is_somewhere(text, place.folder):
+            yield from _found(site, text, place)
+
+
+def _known(word: Word) -> Iterator[str]:
+    for each in word.choices or (word,):
+        if each.literal is not None:
+            yield each.literal
+
+
+def _parts(text: str) -> Iterator[str]:
+    yield text
+    yield text.partition("=")[2]
+    yield text.removeprefix("@")
+    if text.startswith("-"):
+        yield text[2:]
+
+
+def _is_somewhere(text: str, folder: Path) -> bool:
+    """Something has the name, or may get it in a folder that is there."""
+    if not text or len(text) > _MAX_PATH:
+        return False
+    try:
+        check_path_text(text)
+        return os.path.lexists(folder / text) or os.path.isdir(folder / os.path.dirname(text))
+    except (InvalidPathError, ValueError):
+        return False
+
+
+def _found(site: Site, text: str, place: Place) -> Iterator[FileFact | UnknownFact]:
+    """In the workspace it may be read; outside, where only a link leads to, it may be written as well."""
+    read = file_fact(site, text, "read", place)
+    yield read
+    if isinstance(read, FileFact) and not site.workspace.contains(read.path):
+        yield file_fact(site, text, "write", place)
