@@ -25,7 +25,10 @@ class ProgressLines:
     def __call__(self, event: AgentEvent) -> None:
         if isinstance(event, ToolExecutionEnd):
             self._line(
-                event.turn, printable(event.tool_call.name), call_summary(event.tool_call), _ending(event.outcome)
+                event.turn,
+                printable(event.tool_call.name) or '""',
+                call_summary(event.tool_call),
+                _ending(event.outcome),
             )
             if self._verbose:
                 self._result(_text_of(event.outcome))
@@ -45,7 +48,7 @@ class ProgressLines:
                     self._text(part.text.splitlines())
 
     def _line(self, turn: int, *columns: str) -> None:
-        self._write_line("  ".join([self._elapsed(), f"turn {turn}", *filter(None, columns)]))
+        self._write_line("  ".join([self._elapsed(), f"turn {turn}", *columns]))
 
     def _result(self, text: str) -> None:
         lines = text.splitlines()
