@@ -106,9 +106,10 @@ def read_process(reader: Reader) -> Substitution:
 
 def _read_enclosed(reader: Reader) -> Sequence:
     """Read a program up to its `)`. It is a line of its own: here-documents inside must end inside."""
-    outside, reader.pending = reader.pending, []
+    outside, reader.pending = (reader.pending, reader.enclosed), []
     before = reader.notes.moves
     reader.enter()
+    reader.enclosed = reader.notes.depth
     program = reader.read_program(reader)
     if not reader.at(")"):
         reader.fail("a substitution that nothing closes")
@@ -116,7 +117,7 @@ def _read_enclosed(reader: Reader) -> Sequence:
         reader.fail("a here-document that ends outside of its substitution")
     reader.leave()
     reader.notes.moves = before
-    reader.pending = outside
+    reader.pending, reader.enclosed = outside
     reader.position += 1
     return program
 

@@ -37,7 +37,7 @@ def read_program(reader: Reader) -> Sequence:
     """Read a list of commands up to the end of the text, a `)`, a `;;` or a reserved word that closes something."""
     items: list[AndOr] = []
     while True:
-        skip_lines(reader)
+        skip_lines(reader, ends_command=True)
         before = reader.notes.moves
         plain = read_plain(reader)
         if plain is None and _at_closer(reader):

@@ -128,6 +128,9 @@ class Reader:
     """Reads commands up to the end, or to what closes them; grammar.py has it, which stands on everything else."""
     outer: Span | None = None
     pending: list[HereDocument] = field(default_factory=list)
+    enclosed: int | None = None
+    """The nesting inside the innermost substitution; None: in none. Bash writes what is substituted anew before it runs
+    it, and loses an operator where a here-document is not the last thing but pipes on its line."""
     roles: list[tuple[int, int, Role]] = field(default_factory=list)
     masks: list[Mask] = field(default_factory=list)
     bare_dollar: bool = False

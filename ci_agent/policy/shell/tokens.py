@@ -29,6 +29,8 @@ def peek_operator(reader: Reader) -> str:
 
 def step(reader: Reader, operator: str) -> None:
     """Step over an operator; no continuation line may make another operator of it."""
+    if reader.pending and reader.enclosed is not None and operator not in {"|", "|&"}:
+        reader.fail("a here-document in a substitution with more commands behind it on its line")
     reader.position += len(operator)
     if not reader.at("\\\n"):
         return
@@ -39,9 +41,12 @@ def step(reader: Reader, operator: str) -> None:
         reader.fail("a continuation line in the middle of an operator")
 
 
-def skip_lines(reader: Reader) -> None:
+def skip_lines(reader: Reader, *, ends_command: bool = False) -> None:
+    """Skip line breaks, and the here-documents and comments behind them. `ends_command`: between commands of a list."""
     reader.skip_blanks()
     while reader.at("\n"):
+        if reader.pending and reader.enclosed not in {None, reader.notes.depth if ends_command else None}:
+            reader.fail("a here-document in a substitution that ends in the middle of a command")
         read_newline(reader)
         while match := _EMPTY_LINES.match(reader.text, reader.position, reader.end):
             reader.notes.count_pieces(match[0].count("\n"))

@@ -75,8 +75,10 @@ class _Generator:
 
     def line(self) -> str:
         kind = self._random.random()
-        if kind < 0.55:
+        if kind < 0.45:
             return self._program()
+        if kind < 0.55:
+            return f'ls "$({self._program()})"'
         if kind < 0.75:
             return self._mutate(self._program())
         if kind < 0.95:
