@@ -117,19 +117,26 @@ def _why_skipped(call: JsonObject) -> Skip | None:
 
 def _json_files(folder: Path) -> Iterator[Path]:
     """Every JSON file beneath a folder, in order; links to folders are not followed."""
-    for above, folders, files in os.walk(folder):
+    for above, folders, files in os.walk(folder, onerror=_refuse_folder):
         folders.sort()
-        yield from (Path(above, name) for name in sorted(files) if name.endswith((_DOCUMENT_SUFFIX, PRODUCT_SUFFIX)))
+        paths = [Path(above, name) for name in sorted(files) if name.endswith((_DOCUMENT_SUFFIX, PRODUCT_SUFFIX))]
+        yield from (path for path in paths if path.is_file())
+
+
+def _refuse_folder(error: OSError) -> None:
+    raise ConfigurationError(f"cannot list the folder {error.filename!r}: {error.strerror}") from error
 
 
 def _looks_like_a_transcript(path: Path) -> bool:
-    """What it says that it is; whether it is one is for its reader to judge."""
+    """What it says that it is, or cannot say because it is unreadable; whether it is one is for its reader to judge."""
     try:
         if path.name.endswith(PRODUCT_SUFFIX):
             with path.open(encoding="utf-8") as file:
                 record = parse_json(file.readline())
             return isinstance(record, dict) and record.get("kind") == "run_start"
         document = parse_json(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except OSError:
+        return True
+    except ValueError:
         return False
     return isinstance(document, dict) and document.get("schema") == TRANSCRIPT_SCHEMA

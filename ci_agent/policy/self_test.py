@@ -2,12 +2,17 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
+from typing import Final
 
 from ci_agent.policy.check import TestResult
 from ci_agent.policy.checkup import run_own_tests
 from ci_agent.policy.decide import Policy
 from ci_agent.policy.rules import PolicySource, Rule
 from ci_agent.policy.variants import VariantResult, try_variants
+
+MAX_VARIANTS: Final = 100_000
+"""About five hundred rules without a test of their own; those that come later in the file are then left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +26,12 @@ class RuleUse:
 class SelfTest:
     source: PolicySource
     results: tuple[TestResult, ...]
+    tried: int
+    """Variants that were tried."""
     variants: tuple[VariantResult, ...]
+    """Those of them that are allowed."""
+    is_complete: bool
+    """No variant was left out because there are so many."""
     rules: tuple[RuleUse, ...]
     """Those of the policy's own file; what a base says is tested in the base."""
 
@@ -42,7 +52,18 @@ class SelfTest:
 def self_test(policy: Policy) -> SelfTest:
     """Try a policy in the workspace that it was compiled for. Nothing runs, nothing is written."""
     results = run_own_tests(policy)
-    return SelfTest(policy.source, tuple(results), tuple(try_variants(policy)), tuple(_uses(policy.source, results)))
+    tried, allowed = 0, []
+    for tried, variant in enumerate(islice(try_variants(policy), MAX_VARIANTS + 1), 1):
+        if variant.outcome != "denied" and tried <= MAX_VARIANTS:
+            allowed.append(variant)
+    return SelfTest(
+        source=policy.source,
+        results=tuple(results),
+        tried=min(tried, MAX_VARIANTS),
+        variants=tuple(allowed),
+        is_complete=tried <= MAX_VARIANTS,
+        rules=tuple(_uses(policy.source, results)),
+    )
 
 
 def _uses(source: PolicySource, results: Iterable[TestResult]) -> Iterable[RuleUse]:

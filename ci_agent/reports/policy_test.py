@@ -20,8 +20,7 @@ def render_self_test(tested: SelfTest, min_coverage: float | None) -> str:
 
 
 def self_test_json(tested: SelfTest) -> JsonObject:
-    """The same for a program. Of the variants those that are allowed are listed, of the others how many there are."""
-    outcomes = Counter(variant.outcome for variant in tested.variants)
+    """The same for a program. Of the variants those that are allowed are listed."""
     listed = {
         outcome: [_variant_json(variant) for variant in tested.variants if variant.outcome == outcome]
         for outcome in ("allowed", "granted")
@@ -31,7 +30,11 @@ def self_test_json(tested: SelfTest) -> JsonObject:
         "sha256": tested.source.sha256,
         "passed": tested.passed,
         "tests": [result_json(result) for result in tested.results],
-        "variants": {"tried": len(tested.variants), "denied": outcomes["denied"], **listed},
+        "variants": {
+            "tried": tested.tried,
+            "complete": tested.is_complete,
+            **listed,
+        },
         "coverage": {
             "percent": tested.coverage_percent,
             "rules": [
@@ -61,10 +64,11 @@ def _counts(tested: SelfTest, min_coverage: float | None) -> str:
     outcomes = Counter(variant.outcome for variant in tested.variants)
     exercised = sum(use.exercised for use in tested.rules)
     wanted = "" if min_coverage is None else f", at least {min_coverage:g}% wanted"
+    first = "" if tested.is_complete else "the first "
     granted = f", {outcomes['granted']} granted plainly" if outcomes["granted"] else ""
     return (
         f"{counted(len(tested.results), 'test')} ({failed} failed), "
-        f"{counted(len(tested.variants), 'variant')} ({outcomes['allowed']} failed{granted}), "
+        f"{first}{counted(tested.tried, 'variant')} ({outcomes['allowed']} failed{granted}), "
         f"{exercised} of {counted(len(tested.rules), 'rule')} exercised ({floor(tested.coverage_percent)}%{wanted})"
     )
 

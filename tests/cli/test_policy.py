@@ -1,4 +1,4 @@
-"""`ci-agent policy`: check, explain, schema, list."""
+"""`ci-agent policy`: check, explain, schema, list, and the help of all its commands."""
 
 import json
 from collections.abc import Callable
@@ -7,6 +7,10 @@ from typing import Any
 
 import jsonschema
 import pytest
+from click.testing import CliRunner
+
+from ci_agent.cli.app import cli
+from ci_agent.cli.policy import COMMANDS
 
 Write = Callable[[str], str]
 
@@ -131,3 +135,14 @@ def test_the_schema_takes_a_policy_and_refuses_a_wrong_one(ci_agent: Any) -> Non
     validator = jsonschema.Draft202012Validator(schema)
     assert validator.is_valid({"policy": 1, "rules": [{"id": "a", "allow": "read"}]})
     assert not validator.is_valid({"policy": 1, "rules": [{"id": "a", "alow": "read"}]})
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_policy_command_has_help_with_an_example(name: str) -> None:
+    done = CliRunner().invoke(cli, ["policy", name, "--help"])
+    assert (done.exit_code, "Example" in done.stdout) == (0, True)
+
+
+def test_the_help_of_the_group_lists_them_all() -> None:
+    listed = CliRunner().invoke(cli, ["policy", "--help"]).stdout.partition("Commands:")[2]
+    assert [line.split()[0] for line in listed.splitlines() if line.strip()] == list(COMMANDS)

@@ -62,4 +62,12 @@ def test_a_shipped_policy_passes_with_every_rule_exercised(name: str, tmp_path: 
     tested = self_test(compile_policy(load_policy_source(name), open_workspace(tmp_path)))
     assert [variant.problem for variant in tested.variants if variant.problem] == []
     assert (tested.passed, tested.coverage_percent) == (True, 100.0)
-    assert len(tested.variants) > 100
+    assert (tested.tried > 100, tested.is_complete) == (True, True)
+
+
+def test_a_policy_with_very_many_variants_says_that_not_all_were_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ci_agent.policy.self_test.MAX_VARIANTS", 10)
+    tested = self_test(policy("rules: [{id: a, allow: read}]", tmp_path))
+    assert (tested.tried, tested.is_complete) == (10, False)

@@ -1,9 +1,10 @@
 """Rules that say nearly the same become one. Together they never allow a call that none of them allows alone."""
 
+import json
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from ci_agent.policy.recorded import RecordedCall
 from ci_agent.policy.rules import Rule
@@ -22,137 +23,112 @@ class Proposal:
     """The denied calls that it is for."""
 
 
+class Alike(NamedTuple):
+    """Sequences that differ in one place alone, the same for all of them."""
+
+    at: int
+    """Where they differ; 0 when there is only one."""
+    members: list[Tokens]
+
+
 def group_rules(needs: Sequence[Proposal]) -> list[Proposal]:
     """Commands by program, files by the tools that want them, requests by what is asked, arguments by tool."""
-    commands = [need for need in needs if need.rule.command is not None]
-    files = [need for need in needs if need.rule.command is None and need.rule.tools[0] in FILE_TOOLS]
-    requests = [need for need in needs if need.rule.tools == ("fetch",)]
-    others = [need for need in needs if need not in commands and need not in files and need not in requests]
-    return [*_commands(commands), *_files(files), *_requests(requests), *_arguments(others)]
+    kinds: dict[Callable[[Sequence[Proposal]], Iterator[Proposal]], list[Proposal]] = {
+        grouping: [] for grouping in (_commands, _files, _requests, _arguments)
+    }
+    for need in needs:
+        kinds[_grouping_of(need.rule)].append(need)
+    return [proposal for grouping, alike in kinds.items() if alike for proposal in grouping(alike)]
 
 
-def merge_tokens(patterns: Iterable[Tokens]) -> list[Tokens]:
-    """Those that differ in one token alone, the same for all of them, become one with `{a,b}` in its place.
+def find_alike(sequences: Iterable[Tokens], may_differ: Callable[[str], bool]) -> list[Alike]:
+    """Groups of sequences that differ in one token; the largest first, the first token the last choice.
 
-    The program's name is the last choice. What is merged is not merged again: two places with alternatives would
-    allow combinations that nobody asked for.
+    What is in one group is in no other: two places that differ would stand for combinations that nobody asked for.
     """
-    left = list(dict.fromkeys(patterns))
-    merged: list[Tokens] = []
-    while left:
-        at, bucket = _largest_bucket(left)
-        chosen = bucket[:MAX_ALTERNATIVES]
-        left = [tokens for tokens in left if tokens not in chosen]
-        if len(chosen) == 1:
-            merged += chosen
-        else:
-            alternatives = "{" + ",".join(tokens[at] for tokens in chosen) + "}"
-            merged.append((*chosen[0][:at], alternatives, *chosen[0][at + 1 :]))
-    return merged
-
-
-def _largest_bucket(patterns: Sequence[Tokens]) -> tuple[int, list[Tokens]]:
+    left = dict.fromkeys(sequences)
     buckets: dict[tuple[int, Tokens], list[Tokens]] = defaultdict(list)
-    for tokens in patterns:
+    for tokens in left:
         for at, token in enumerate(tokens):
-            # A token that has alternatives of its own cannot stand among others.
-            if not token.startswith("{"):
+            if may_differ(token):
                 buckets[at, (*tokens[:at], "\0", *tokens[at + 1 :])].append(tokens)
-    largest = max(buckets.items(), key=lambda item: (len(item[1]), item[0][0] > 0), default=None)
-    return (0, [patterns[0]]) if largest is None or len(largest[1]) == 1 else (largest[0][0], largest[1])
+    groups = []
+    for (at, _), bucket in sorted(buckets.items(), key=lambda item: (-len(item[1]), item[0][0] == 0)):
+        members = [tokens for tokens in bucket if tokens in left][:MAX_ALTERNATIVES]
+        if len(members) > 1:
+            groups.append(Alike(at, members))
+            for tokens in members:
+                del left[tokens]
+    return [*groups, *(Alike(0, [tokens]) for tokens in left)]
 
 
-def _commands(needs: Sequence[Proposal]) -> list[Proposal]:
-    proposals = []
+def _grouping_of(rule: Rule) -> Callable[[Sequence[Proposal]], Iterator[Proposal]]:
+    if rule.command is not None:
+        return _commands
+    if rule.tools[0] in FILE_TOOLS:
+        return _files
+    return _requests if rule.host is not None else _arguments
+
+
+def _commands(needs: Sequence[Proposal]) -> Iterator[Proposal]:
     for same in _bucketed(needs, lambda rule: repr(replace(rule, command=None))):
-        merged = merge_tokens(tokens for need in same for tokens in need.rule.command or ())
-        by_program: dict[str, list[Tokens]] = defaultdict(list)
-        for tokens in merged:
-            by_program[tokens[0]].append(tokens)
+        calls_of = {tokens: need.calls for need in same for tokens in need.rule.command or ()}
+        by_program: dict[str, list[tuple[Tokens, list[Tokens]]]] = defaultdict(list)
+        for group in find_alike(calls_of, _is_one_word):
+            pattern = _with_alternatives(group)
+            by_program[pattern[0]].append((pattern, group.members))
         for patterns in by_program.values():
-            calls = _calls(need for need in same if _is_in(need.rule.command or (), patterns))
-            proposals.append(Proposal(replace(same[0].rule, command=tuple(patterns)), calls))
-    return proposals
+            calls = [call for _, members in patterns for tokens in members for call in calls_of[tokens]]
+            yield Proposal(replace(same[0].rule, command=tuple(pattern for pattern, _ in patterns)), _in_order(calls))
 
 
-def _is_in(command: Sequence[Tokens], patterns: Sequence[Tokens]) -> bool:
-    return any(_fits(tokens, pattern) for tokens in command for pattern in patterns)
-
-
-def _fits(tokens: Tokens, pattern: Tokens) -> bool:
-    """Whether the pattern was made of these tokens, among others."""
-    return len(tokens) == len(pattern) and all(
-        token == part or (part.startswith("{") and token in _alternatives(part))
-        for token, part in zip(tokens, pattern, strict=True)
-    )
-
-
-def _alternatives(token: str) -> list[str]:
-    """Of `{a,b\\,c}`: `a` and `b\\,c`."""
-    parts, escaped = [""], False
-    for char in token[1:-1]:
-        if char == "," and not escaped:
-            parts.append("")
-        else:
-            parts[-1] += char
-        escaped = char == "\\" and not escaped
-    return parts
-
-
-def _files(needs: Sequence[Proposal]) -> list[Proposal]:
-    wanting: dict[str, set[str]] = defaultdict(set)
+def _files(needs: Sequence[Proposal]) -> Iterator[Proposal]:
+    wanting: dict[str, list[Proposal]] = defaultdict(list)
     for need in needs:
         for path in need.rule.path or ():
-            wanting[path] |= set(need.rule.tools)
-    paths_of: dict[tuple[str, ...], list[str]] = defaultdict(list)
-    for path, names in wanting.items():
-        paths_of[tuple(tool for tool in FILE_TOOLS if tool in names)].append(path)
-    proposals = []
+            wanting[path].append(need)
+    paths_of: dict[Tokens, list[str]] = defaultdict(list)
+    for path, by in wanting.items():
+        paths_of[tuple(tool for tool in FILE_TOOLS if any(tool in need.rule.tools for need in by))].append(path)
     for tools, paths in paths_of.items():
-        globs = ["/".join(parts) for parts in merge_tokens(tuple(path.split("/")) for path in paths)]
-        calls = _calls(need for need in needs if set(need.rule.path or ()) <= set(paths))
-        proposals.append(Proposal(replace(needs[0].rule, tools=tools, path=tuple(globs)), calls))
-    return proposals
+        groups = find_alike((tuple(path.split("/")) for path in paths), _is_one_word)
+        globs = tuple("/".join(_with_alternatives(group)) for group in groups)
+        calls = [call for path in paths for need in wanting[path] for call in need.calls]
+        yield Proposal(replace(needs[0].rule, tools=tools, path=globs), _in_order(calls))
 
 
-def _requests(needs: Sequence[Proposal]) -> list[Proposal]:
-    proposals = []
+def _requests(needs: Sequence[Proposal]) -> Iterator[Proposal]:
     for same in _bucketed(needs, lambda rule: repr(replace(rule, host=None))):
         hosts = dict.fromkeys(host for need in same for host in need.rule.host or ())
-        proposals.append(Proposal(replace(same[0].rule, host=tuple(hosts)), _calls(same)))
-    return proposals
+        calls = [call for need in same for call in need.calls]
+        yield Proposal(replace(same[0].rule, host=tuple(hosts)), _in_order(calls))
 
 
-def _arguments(needs: Sequence[Proposal]) -> list[Proposal]:
+def _arguments(needs: Sequence[Proposal]) -> Iterator[Proposal]:
     """Rules for one tool whose tests differ in one argument become one that lists its values."""
-    left, proposals = list(needs), []
-    while left:
-        name, same = _differing_in_one(left)
-        left = [need for need in left if need not in same]
-        rule = same[0].rule
-        if name is not None:
-            values = [(need.rule.args or {})[name]["const"] for need in same]
-            rule = replace(rule, args={**(rule.args or {}), name: {"enum": values}})
-        proposals.append(Proposal(rule, _calls(same)))
-    return proposals
+    for same in _bucketed(needs, lambda rule: (rule.tools, tuple(rule.args or ()))):
+        need_of = {tuple(json.dumps(test) for test in (need.rule.args or {}).values()): need for need in same}
+        for at, members in find_alike(need_of, lambda token: token.startswith('{"const"')):
+            alike = [need_of[tokens] for tokens in members]
+            rule = alike[0].rule
+            if len(alike) > 1:
+                name = list(rule.args or ())[at]
+                values = [(need.rule.args or {})[name]["const"] for need in alike]
+                rule = replace(rule, args={**(rule.args or {}), name: {"enum": values}})
+            yield Proposal(rule, _in_order([call for need in alike for call in need.calls]))
 
 
-def _differing_in_one(needs: Sequence[Proposal]) -> tuple[str | None, list[Proposal]]:
-    first = needs[0].rule
-    best: tuple[str | None, list[Proposal]] = (None, [need for need in needs if need.rule == first])
-    for name, test in (first.args or {}).items():
-        if "const" in test:
-            same = [need for need in needs if _without(need.rule, name) == _without(first, name)]
-            distinct = list({repr(need.rule): need for need in same}.values())
-            if len(distinct) > max(1, len(best[1])):
-                best = (name, distinct)
-    return best
+def _is_one_word(token: str) -> bool:
+    """A token that has alternatives of its own cannot stand among others."""
+    return not token.startswith("{")
 
 
-def _without(rule: Rule, name: str) -> Rule | None:
-    """The rule without its test of one argument; None when it has none that pins a value."""
-    args = dict(rule.args or {})
-    return replace(rule, args=args) if "const" in args.pop(name, {}) else None
+def _with_alternatives(group: Alike) -> Tokens:
+    first, *others = group.members
+    if not others:
+        return first
+    alternatives = "{" + ",".join(tokens[group.at] for tokens in group.members) + "}"
+    return (*first[: group.at], alternatives, *first[group.at + 1 :])
 
 
 def _bucketed(needs: Sequence[Proposal], key: Callable[[Rule], Hashable]) -> list[list[Proposal]]:
@@ -162,6 +138,6 @@ def _bucketed(needs: Sequence[Proposal], key: Callable[[Rule], Hashable]) -> lis
     return list(buckets.values())
 
 
-def _calls(needs: Iterable[Proposal]) -> tuple[RecordedCall, ...]:
-    by_place = {(call.transcript, call.seq): call for need in needs for call in need.calls}
+def _in_order(calls: Iterable[RecordedCall]) -> tuple[RecordedCall, ...]:
+    by_place = {(call.transcript, call.seq): call for call in calls}
     return tuple(by_place[place] for place in sorted(by_place))

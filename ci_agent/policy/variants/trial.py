@@ -52,14 +52,15 @@ class VariantResult:
         )
 
 
-def try_variants(policy: Policy) -> list[VariantResult]:
+def try_variants(policy: Policy) -> Iterator[VariantResult]:
     """Every variant of every call that the policy's own rules and tests name, each once, in the order of the file.
 
     A call that the policy itself does not decide as its author means it yields no variants: its test fails.
     """
     trial = _Trial(policy, choose_canary(policy.source))
-    derived = _derived(trial)
-    return [result for base, variants in derived for variant in variants for result in trial.tried(base, variant)]
+    for base, variants in _derived(trial):
+        for variant in variants:
+            yield from trial.tried(base, variant)
 
 
 @dataclass(slots=True)

@@ -31,4 +31,4 @@ def policy(tmp_path: Path) -> MakePolicy:
 @pytest.fixture
 def variants(policy: MakePolicy) -> Try:
     """`variants(text, **seams)`: the variants of such a policy, tried."""
-    return lambda text, **seams: try_variants(policy(text, **seams))
+    return lambda text, **seams: list(try_variants(policy(text, **seams)))
