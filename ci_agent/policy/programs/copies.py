@@ -11,7 +11,7 @@ def use_target(parsed: Parsed, draft: Draft, target: Word, sources: Sequence[Wor
     """The target is written: it may be a file, a folder for the sources, or take the contents of one."""
     merged = [source for source in sources if recursive and _gives_contents(parsed, source)]
     if merged:
-        draft.use("write", target, recursive=True)
+        draft.write_whole(target, merged)
     if len(merged) < len(sources) or not sources:
         draft.use("write", target, recursive, [source for source in sources if source not in merged])
     if parsed.has("--parents", "--relative") or (parsed.has("-R") and parsed.profile.name == "rsync"):

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ci_agent.policy.effects import Effects, FileEffect, FileUse, InnerCommand, UrlUse
 from ci_agent.policy.programs.options import tail
@@ -39,9 +39,22 @@ class Draft:
         selection: Selection = EVERYTHING,
     ) -> None:
         if path.beneath:
-            self.files += [FileUse(effect, base, recursive=True, selection=base.selection) for base in path.beneath]
+            # What was found is there already.
+            in_place = effect == "write" and not recursive and not into
+            self._use_beneath(FileUse(effect, path, recursive=True, in_place=in_place))
         elif effect == "delete" or not reaches_no_file(path):
             self.files.append(FileUse(effect, path, recursive, selection, tuple(into)))
+
+    def write_whole(self, path: Word, contents: Sequence[Word] = (), *, in_place: bool = False) -> None:
+        """Write all beneath a path: with what lies in these folders, or only what is there."""
+        use = FileUse("write", path, recursive=True, contents=tuple(contents), in_place=in_place)
+        if path.beneath:
+            self._use_beneath(use)
+        else:
+            self.files.append(use)
+
+    def _use_beneath(self, use: FileUse) -> None:
+        self.files += [replace(use, path=base, selection=base.selection) for base in use.path.beneath]
 
     def hazard(self, index: int, why: str) -> None:
         self.hazards.setdefault(index, why)

@@ -7,7 +7,7 @@ from typing import Final
 from ci_agent.policy.effects import FileEffect, UrlUse
 from ci_agent.policy.programs.copies import use_target
 from ci_agent.policy.programs.draft import Draft, is_url, reaches_no_file, use_anything, use_source
-from ci_agent.policy.programs.options import Operand, Parsed
+from ci_agent.policy.programs.options import Found, Operand, Parsed
 from ci_agent.policy.programs.profile import HAZARDS, Role
 from ci_agent.policy.words import EVERYTHING, Selection, Word, literal_word
 
@@ -35,7 +35,7 @@ _GLOB: Final = re.compile(r"[*?\[\]\\]")
 
 def apply_operands(parsed: Parsed, draft: Draft) -> None:
     meanings = {found.option.meaning for found in parsed.options}
-    recursive = parsed.profile.recurses or "recursive" in meanings
+    recursive = parsed.profile.recurses or any(map(_recurses, parsed.options))
     dry = parsed.has(*parsed.profile.dry)
     selection = _selection(parsed)
     assigned = list(_assign(parsed, recursive, "target" in meanings))
@@ -58,6 +58,12 @@ def apply_operands(parsed: Parsed, draft: Draft) -> None:
             beneath = recursive and (changed not in ("rewrite", "move") or effect == "read")
             draft.use(effect, operand.word, beneath, selection=selection)
         _apply_role(changed, operand, parsed, draft)
+
+
+def _recurses(found: Found) -> bool:
+    """Also `grep -d recurse`, whose other values are these."""
+    asked = found.option.meaning == "recursive"
+    return asked and (found.value is None or found.value.literal not in ("read", "skip"))
 
 
 def _selection(parsed: Parsed) -> Selection:

@@ -68,7 +68,10 @@ def read_compressor(parsed: Parsed, draft: Draft) -> None:
     for operand in parsed.operands:
         draft.use("read", operand.word, recursive)
         if not shows:
-            draft.use("write", operand.word, recursive)
+            if recursive:
+                draft.write_whole(operand.word, in_place=True)
+            else:
+                draft.use("write", operand.word)
             draft.use("write", _result(operand.word))
 
 

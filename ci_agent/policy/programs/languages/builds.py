@@ -1,16 +1,19 @@
 """Build tools and interpreters, where one operand or option changes what all others do."""
 
 import re
+from urllib.parse import unquote
 
 from ci_agent.policy.programs.draft import Draft, use_anything
-from ci_agent.policy.programs.options import Parsed
+from ci_agent.policy.programs.environment import changes_what_runs
+from ci_agent.policy.programs.options import Parsed, tail
 from ci_agent.policy.words import Word, literal_word
 
+_VARIABLE = re.compile(r"[A-Za-z0-9_.-]+[:+?]*")
 _SWITCH = re.compile(r"[0-9]*|true|false|yes|no|y|n|on|off", re.IGNORECASE)
 _LOADS_MODULES = re.compile(r"\b(?:include|import)\b")
 _YQ_LOADS = re.compile(r"\bload|\bstrload")
 _SQL_REACHES_FILES = re.compile(
-    r"load_extension|writefile|readfile|edit\s*\(|attach|vacuum|fts3_tokenizer|^\s*\.|\n\s*\.|zipfile|fsdir|virtual",
+    r"load_extension|writefile|readfile|\bedit\b|attach|vacuum|fts3_tokenizer|^\s*\.|\n\s*\.|zipfile|fsdir|virtual",
     re.IGNORECASE,
 )
 _HARMLESS_DOT = re.compile(
@@ -20,14 +23,18 @@ _HARMLESS_DOT = re.compile(
 
 
 def read_make(parsed: Parsed, draft: Draft) -> None:
-    """`NAME=value` overrides a variable of the makefile, which may be a command; plain switches (`V=1`) do not."""
+    """`NAME=value` overrides a variable of the makefile, which may be a command; plain switches (`V=1`) do not.
+
+    make expands what is in front of the `=` too: `$(shell COMMAND)=1` runs the command.
+    """
     for operand in parsed.operands:
         word = operand.word
-        if word.literal is None and "=" in (word.prefix or word.text):
-            draft.doubt(f"the variable that {word.text} sets is not known")
+        if word.kind in ("unknown", "choice") and not word.beneath:
+            draft.doubt(f"{word.text} may set a variable of the makefile")
             continue
         name, equals, value = word.text.partition("=")
-        if equals and (name.endswith("!") or not _SWITCH.fullmatch(value)):
+        switches = _VARIABLE.fullmatch(name) and _SWITCH.fullmatch(value) and not changes_what_runs(name.rstrip(":+?"))
+        if equals and not switches:
             draft.hazard(operand.at, "sets a variable of the makefile, which may be a command")
         use_anything(draft, word)
 
@@ -80,11 +87,13 @@ def read_compiler(parsed: Parsed, draft: Draft) -> None:
 
 
 def read_argument_files(parsed: Parsed, draft: Draft) -> None:
-    """`@FILE` holds further options."""
-    for operand in parsed.operands:
-        text = operand.word.prefix or operand.word.text
-        if text.startswith("@"):
-            draft.hazard(operand.at, "takes options from a file")
+    """`@FILE` holds further options. Programs replace it before they look at anything, also in place of a value."""
+    words = [(operand.at, operand.word) for operand in parsed.operands]
+    words += [(found.value_index, found.value) for found in parsed.options if found.value_index and found.value]
+    for index, word in words:
+        if (word.prefix or word.text).startswith("@"):
+            draft.hazard(index, "takes options from a file")
+            draft.use("read", tail(word, 1))
 
 
 def read_jq(parsed: Parsed, draft: Draft) -> None:
@@ -120,10 +129,22 @@ def read_yq(parsed: Parsed, draft: Draft) -> None:
             draft.use("write", operand.word)
 
 
+def _database(word: Word) -> Word:
+    """`file:PATH?mode=ro` is a URI, with a host that is empty."""
+    if word.literal is None or not word.text.startswith("file:"):
+        return word
+    path = re.split(r"[?#]", word.text[len("file:") :])[0]
+    if path.startswith("//"):
+        path = "/" + path[2:].partition("/")[2]
+    return literal_word(unquote(path), word.span)
+
+
 def read_sqlite(parsed: Parsed, draft: Draft) -> None:
     """`sqlite3 DATABASE STATEMENT...`: statements may run programs and reach other files."""
+    if len(parsed.operands) < 2 and not parsed.has("-version", "-help", "-A", "-archive"):
+        draft.doubt("the statements that sqlite3 reads from its input are not known: give them as an operand")
     if parsed.operands:
-        database = parsed.operands[0].word
+        database = _database(parsed.operands[0].word)
         draft.use("read", database)
         if not parsed.has("-readonly"):
             draft.use("write", database)

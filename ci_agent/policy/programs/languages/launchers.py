@@ -48,6 +48,22 @@ def read_command(parsed: Parsed, draft: Draft) -> None:
     draft.transparent = bool(draft.commands)
 
 
+def read_jobs(parsed: Parsed, draft: Draft) -> None:
+    """`jobs -x COMMAND` runs it, with job numbers replaced by those of processes."""
+    if parsed.has("-x"):
+        draft.run([operand.word for operand in parsed.operands])
+
+
+def read_debugger(parsed: Parsed, draft: Draft) -> None:
+    """`gdb --args COMMAND`, `lldb -- COMMAND`: what to do with it comes from standard input."""
+    words = [operand.word for operand in parsed.operands]
+    draft.run(words)
+    if words and "/" in (words[0].prefix or words[0].text):
+        draft.use("read", words[0])
+    if not parsed.has(*parsed.profile.instead):
+        draft.doubt(f"the commands that {parsed.profile.name} reads from its input are not known")
+
+
 def read_exec(parsed: Parsed, draft: Draft) -> None:
     draft.run([operand.word for operand in parsed.operands])
 

@@ -4,6 +4,8 @@ from ci_agent.policy.programs.draft import Draft, use_anything
 from ci_agent.policy.programs.options import Parsed
 from ci_agent.policy.words import Word, literal_word
 
+_ASKS = ("--help", "--version")
+
 
 def read_shell(parsed: Parsed, draft: Draft) -> None:
     """`sh -c SCRIPT ARGUMENT...`, `sh FILE ARGUMENT...`."""
@@ -19,6 +21,26 @@ def read_shell(parsed: Parsed, draft: Draft) -> None:
             draft.doubt(f"the commands that {parsed.profile.name} reads from its input are not known")
         return
     draft.use("read", words[0])
+
+
+def read_commands(parsed: Parsed, draft: Draft) -> None:
+    """`psql`, `m4`, `ed`: commands come from standard input when neither an option nor an operand gives them."""
+    given = [operand for operand in parsed.operands if _gives_commands(parsed, operand.word)]
+    if not given and not parsed.has(*parsed.profile.instead, *_ASKS):
+        draft.doubt(f"the commands that {parsed.profile.name} reads from its input are not known")
+
+
+def _gives_commands(parsed: Parsed, word: Word) -> bool:
+    """The operand is a file of commands, and not standard input itself."""
+    operands = parsed.profile.operands
+    takes_files = operands.leading[:1] == ("program",) or operands.repeated == "load"
+    return takes_files and word.literal != "-" and not word.pipe
+
+
+def read_parallel(parsed: Parsed, draft: Draft) -> None:
+    """Without `:::`, the command is completed, or given, by the lines of standard input."""
+    if all(operand.word.literal != ":::" for operand in parsed.operands) and not parsed.has(*_ASKS):
+        draft.doubt(f"the commands that {parsed.profile.name} makes of its input are not known: give them after :::")
 
 
 def read_su(parsed: Parsed, draft: Draft) -> None:

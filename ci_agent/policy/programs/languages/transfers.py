@@ -20,12 +20,30 @@ def read_dd(parsed: Parsed, draft: Draft) -> None:
             draft.use("write", tail(word, 3))
 
 
+def read_date(parsed: Parsed, draft: Draft) -> None:
+    """An operand that is no format (`+%F`) sets the clock."""
+    for operand in parsed.operands:
+        if not (operand.word.prefix or operand.word.text).startswith("+"):
+            draft.hazard(operand.at, "sets the clock")
+
+
+def read_man(parsed: Parsed, draft: Draft) -> None:
+    """A page that is given by a path, or as a file, is read from there."""
+    for operand in parsed.operands:
+        word = operand.word
+        if word.literal is None or "/" in word.text or parsed.has("-l", "--local-file"):
+            draft.use("read", word)
+
+
 def read_mode(parsed: Parsed, draft: Draft) -> None:
     """The first operand is the mode or the owner, unless an option gives it (`chmod -x FILE`, `--reference`)."""
     given = parsed.has("--reference") or (parsed.profile.name == "chmod" and parsed.has(*_MODE_LETTERS))
     recursive = parsed.has("-R", "--recursive")
     for operand in parsed.operands[0 if given else 1 :]:
-        draft.use("write", operand.word, recursive)
+        if recursive:
+            draft.write_whole(operand.word, in_place=True)
+        else:
+            draft.use("write", operand.word)
 
 
 def read_install(parsed: Parsed, draft: Draft) -> None:

@@ -18,7 +18,10 @@ _REMOTE = re.compile(r"(?:[^/:@]+@)?(\[[^\]/]+\]|[^/:]+):")
 def read_curl(parsed: Parsed, draft: Draft) -> None:
     method = _method(parsed)
     urls = [operand.word for operand in parsed.operands]
-    urls += [value for _, value in parsed.values("--url")]
+    for index, value in parsed.values("--url"):
+        urls.append(value)
+        if (value.prefix or value.text).startswith("@"):
+            draft.hazard(index, "fetches what is listed in a file")
     draft.urls += [UrlUse(_with_scheme(url), method) for url in urls]
     for index, value in parsed.values("-w", "--write-out"):
         if "%output{" in value.text:
@@ -27,7 +30,7 @@ def read_curl(parsed: Parsed, draft: Draft) -> None:
         _use_unless_pair(draft, index, value)
     for _, value in parsed.values("-F", "--form"):
         _use_form_file(draft, value)
-    for _, value in parsed.values("--data-urlencode"):
+    for _, value in parsed.values("--data-urlencode", "--url-query"):
         _use_form_file(draft, value)
 
 
@@ -78,6 +81,8 @@ def read_wget(parsed: Parsed, draft: Draft) -> None:
     folder = next((value for _, value in parsed.values("-P", "--directory-prefix")), literal_word("."))
     for operand in parsed.operands:
         draft.urls.append(UrlUse(_with_scheme(operand.word), method))
+        if all(value.literal != "0" for _, value in parsed.values("--max-redirect")):
+            draft.hazard(operand.at, "follows redirects to hosts that no rule has seen: add --max-redirect=0")
         if not parsed.has("-O", "--output-document", "--spider"):
             draft.use("write", folder, into=[literal_word(_last_name(operand.word), operand.word.span)])
 
@@ -91,6 +96,13 @@ def read_ssh(parsed: Parsed, draft: Draft) -> None:
     """The command runs on the other host; only the way there matters here."""
     for operand in parsed.operands[:1]:
         draft.urls.append(UrlUse(_ssh_url(operand.word)))
+
+
+def read_sftp(parsed: Parsed, draft: Draft) -> None:
+    """`sftp`, `ftp`: commands come from standard input, and some of them run programs here."""
+    read_ssh(parsed, draft)
+    if not parsed.has(*parsed.profile.instead):
+        draft.doubt(f"the commands that {parsed.profile.name} reads from its input are not known")
 
 
 def _ssh_url(host: Word) -> Word:
