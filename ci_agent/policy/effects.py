@@ -20,6 +20,10 @@ class FileUse:
     """Which of the files beneath the path, when it is recursive."""
     into: tuple[Word, ...] = ()
     """When the path is an existing folder, the base names of these beneath it are meant (`cp a b FOLDER`)."""
+    contents: tuple[Word, ...] = ()
+    """For a recursive write: what lies beneath these comes to lie beneath the path (`cp -r a/. FOLDER`)."""
+    in_place: bool = False
+    """For a recursive write: it changes what is there and puts nothing new there (`chmod -R`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """From a path as it was written to a fact: where it leads, and what would have to be spelled to reach it."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -62,7 +62,8 @@ def use_facts(site: Site, use: FileUse, place: Place) -> Iterator[FileFact | Unk
         if reaches_no_file(text, use.effect):
             continue
         # With sources, what lands there tells whether more than the path itself is written.
-        fact = file_fact(site, text, use.effect, place, recursive=use.recursive and not use.into)
+        beneath = _arriving(site, use, place) if use.recursive and not use.into else None
+        fact = file_fact(site, text, use.effect, place, beneath=beneath)
         if isinstance(fact, FileFact) and use.into:
             yield from _into(site, fact, use.into, place)
         elif isinstance(fact, FileFact):
@@ -88,35 +89,59 @@ def possible_texts(word: Word, place: Place) -> list[str] | None:
 
 
 def file_fact(
-    site: Site, text: str, effect: FileEffect, place: Place, *, recursive: bool = False
+    site: Site,
+    text: str,
+    effect: FileEffect,
+    place: Place,
+    *,
+    beneath: Sequence[Names] | None = None,
 ) -> FileFact | UnknownFact:
-    """The fact for one path; UnknownFact for text that is no path, or whose beginning is not known."""
+    """The fact for one path; UnknownFact for text that is no path, or whose beginning is not known.
+
+    `beneath`: all beneath the path is meant too, and a write may bring these names of consequence there.
+    """
     try:
         path, written = _locate(site, text, effect, place.folder)
     except InvalidPathError as error:
         return place.unknown(str(error))
     is_folder = os.path.isdir(path) and not (effect == "delete" and os.path.islink(path))
     if effect in ("read", "list"):
-        recursive = recursive and is_folder
+        recursive = beneath is not None and is_folder
         guarded = guard_read(path, site.around, recursive=recursive, by_tool=place.by_tool)
     else:
-        recursive = recursive or (effect == "delete" and is_folder)
-        guarded = _guard(site, path, _at_stake_beneath(path, effect, is_folder, recursive, place), place)
+        recursive = beneath is not None or (effect == "delete" and is_folder)
+        at_stake = _at_stake_beneath(path, effect, is_folder, place)
+        if beneath is not None and effect == "write":
+            at_stake = [*(at_stake or ()), *beneath]
+        guarded = _guard(site, path, at_stake, place)
     return FileFact(effect, path, written, is_folder, recursive, guarded, place.argument, place.span)
 
 
-def _at_stake_beneath(
-    path: Path, effect: FileEffect, is_folder: bool, recursive: bool, place: Place
-) -> list[Names] | None:
+def _at_stake_beneath(path: Path, effect: FileEffect, is_folder: bool, place: Place) -> list[Names] | None:
     """The names beneath a path that may be written or deleted with it; None: it is written alone.
 
     Who writes a folder may write what is in it, as unpacking an archive does.
     """
     if is_folder:
         return list(protected_beneath(path, place.budget))
-    if effect == "delete":
+    return [] if effect == "delete" else None
+
+
+def _arriving(site: Site, use: FileUse, place: Place) -> list[Names]:
+    """The names of consequence that a write brings: those beneath its sources, or whatever an archive may hold."""
+    if use.in_place or use.effect != "write":
         return []
-    return list(UNKNOWN_NAMES) if recursive else None
+    names: list[Names] = []
+    for source in use.contents:
+        texts = possible_texts(source, place)
+        if texts is None:
+            return list(UNKNOWN_NAMES)
+        for text in texts:
+            origin = file_fact(site, text, "list", place)
+            if not isinstance(origin, FileFact) or not origin.is_folder:
+                return list(UNKNOWN_NAMES)
+            names += protected_beneath(origin.path, place.budget)
+    return names if use.contents else list(UNKNOWN_NAMES)
 
 
 def _guard(site: Site, path: Path, beneath: list[Names] | None, place: Place) -> Guarded:

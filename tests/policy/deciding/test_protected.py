@@ -236,3 +236,66 @@ def test_a_path_through_the_kernels_folders_is_noticed(tmp_path: Path, text: str
     (tmp_path / "loop").symlink_to("loop")
     (tmp_path / "up").symlink_to("..")
     assert enters_kernel_folder(tmp_path, text) is enters
+
+
+# Folders into which nobody knows what is put
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "tar xf a.tar -C sub",
+        "tar xf a.tar -C new",
+        "cd sub && tar xf ../a.tar",
+        "unzip a.zip -d sub",
+        "unzip a.zip",
+        "docker cp box:/x sub",
+        "cp -r evil/. sub",
+        "cp -rT evil sub",
+        "rsync -a evil/ sub",
+        "rsync -a host:/x/ sub",
+    ],
+)
+def test_an_archive_or_a_copy_plants_no_hooks_in_a_folder_within_reach(
+    policy: MakePolicy, put: Put, command: str
+) -> None:
+    put("evil/.github/workflows/x.yml")
+    put("sub/a")
+    decision = bash(policy(EVERYTHING), command)
+    assert (decision.effect, decision.code) == ("deny", "hazard"), decision
+
+
+def test_a_denied_archive_says_what_a_rule_would_spell(policy: MakePolicy, put: Put) -> None:
+    put("sub/a")
+    reason = bash(
+        policy('- {id: tar, allow: bash, command: "tar **", paths: [a.tar, sub, "sub/**"]}'), "tar xf a.tar -C sub"
+    ).reason
+    assert "sub/**/.git/**" in reason
+    assert "sub/**/.github/workflows/**" in reason
+    spelled = policy(
+        """
+        - id: tar
+          allow: bash
+          command: tar **
+          paths: [a.tar, sub, "sub/**", "sub/**/.git/**", "sub/**/.github/workflows/**"]
+        """
+    )
+    assert bash(spelled, "tar xf a.tar -C sub").effect == "allow"
+
+
+def test_an_archive_at_the_root_says_how_a_rule_reaches_the_folder_itself(policy: MakePolicy) -> None:
+    reason = bash(policy('- {id: tar, allow: bash, command: "tar **"}'), "tar xf a.tar").reason
+    assert "`.`" in reason
+    spelled = policy(
+        '- {id: tar, allow: bash, command: "tar **", paths: [., "**", "**/.git/**", "**/.github/workflows/**"]}'
+    )
+    assert bash(spelled, "tar xf a.tar").effect == "allow"
+
+
+@pytest.mark.parametrize(
+    "command", ["cp -r plain/. sub", "cp -rT plain sub", "rsync -a plain/ sub", "chmod -R u+w sub", "gzip -r sub"]
+)
+def test_what_is_known_to_bring_nothing_of_consequence_is_free(policy: MakePolicy, put: Put, command: str) -> None:
+    put("plain/inner/a")
+    put("sub/a")
+    assert bash(policy(EVERYTHING), command).effect == "allow"
