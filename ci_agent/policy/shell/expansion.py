@@ -11,7 +11,6 @@ from ci_agent.policy.shell.syntax import Arithmetic, Parameter, Part, SourceWord
 from ci_agent.policy.shell.variables import Known, Variables
 from ci_agent.policy.words import Word
 
-_MAX_CHOICES = 32
 _TILDE = re.compile(r"~([^/]*)")
 _TILDE_BEHIND = re.compile(r"[=:]~")
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
@@ -177,8 +176,6 @@ def _combine(values: list[_Value], span: Span, around: Surroundings) -> Word | N
     before, behind = "".join(pieces[:index]), "".join(pieces[index:])
     choices = several[0].choices
     if (before or behind) and any(word.literal is None for word in choices):
-        return None
-    if len(choices) > _MAX_CHOICES:
         return None
     if before or behind:
         choices = tuple(Word("literal", before + word.text + behind, span) for word in choices)

@@ -35,6 +35,10 @@ def check_locale(reader: Reader, name: str, value: str | None) -> None:
         reader.fail(f"a new value for {name} that may change the character encoding")
 
 
+_MAX_CHOICES = 32
+"""How many values are remembered one by one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Known:
     """What is known of a value: one of `choices`, or any integer."""
@@ -84,6 +88,10 @@ class Variables:
             self._set(name, value)
 
     def _set(self, name: str, value: Known) -> None:
+        if len(value.choices) > _MAX_CHOICES:
+            if not all(map(_is_integer, value.choices)):
+                return
+            value = Known((), integer=True)
         self._defined.append((name, self._known.get(name)))
         self._known[name] = value
 
@@ -113,6 +121,8 @@ class Variables:
         known = self.lookup(name)
         if known is None:
             return False
-        return known.integer or all(
-            word.literal is not None and INTEGER.fullmatch(word.literal) is not None for word in known.choices
-        )
+        return known.integer or all(map(_is_integer, known.choices))
+
+
+def _is_integer(word: Word) -> bool:
+    return word.literal is not None and INTEGER.fullmatch(word.literal) is not None

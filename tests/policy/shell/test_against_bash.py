@@ -339,10 +339,7 @@ def _covers(command: Command, place: str, argv: list[str], start: str) -> bool:
 
 
 def _is_in(command: Command, place: str, start: str) -> bool:
-    return (
-        command.folder is None
-        or os.path.normpath(f"{start}/{command.folder}" if command.folder[:1] != "/" else command.folder) == place
-    )
+    return command.folder is None or os.path.normpath(os.path.join(start, command.folder)) == place
 
 
 def _opens(command: Command, path: str, start: str) -> bool:
@@ -378,9 +375,11 @@ def _becomes(word: Word, arguments: Sequence[str]) -> bool:
         case "choice":
             return word.splits or any(_becomes(choice, arguments) for choice in word.choices)
         case "glob":
-            pattern = _translate(word.text)
+            pattern = _translate(re.sub("/+", "/", word.text))
             plain = re.sub(r"\\(.)", r"\1", word.text, flags=re.DOTALL)
-            return list(arguments) == [plain] or all(re.fullmatch(pattern, argument) for argument in arguments)
+            return list(arguments) == [plain] or all(
+                re.fullmatch(pattern, re.sub("/+", "/", argument)) for argument in arguments
+            )
 
 
 def _translate(pattern: str) -> str:
