@@ -130,7 +130,7 @@ class Reader:
     pending: list[HereDocument] = field(default_factory=list)
     enclosed: int | None = None
     """The nesting inside the innermost substitution; None: in none. Bash writes what is substituted anew before it runs
-    it, and loses an operator where a here-document is not the last thing but pipes on its line."""
+    it, and loses a `;` that stands behind a here-document."""
     roles: list[tuple[int, int, Role]] = field(default_factory=list)
     masks: list[Mask] = field(default_factory=list)
     bare_dollar: bool = False

@@ -30,7 +30,7 @@ def peek_operator(reader: Reader) -> str:
 def step(reader: Reader, operator: str) -> None:
     """Step over an operator; no continuation line may make another operator of it."""
     if reader.pending and reader.enclosed is not None and operator not in {"|", "|&"}:
-        reader.fail("a here-document in a substitution with more commands behind it on its line")
+        reader.fail("a here-document in a substitution with more commands behind it")
     reader.position += len(operator)
     if not reader.at("\\\n"):
         return
@@ -44,14 +44,17 @@ def step(reader: Reader, operator: str) -> None:
 def skip_lines(reader: Reader, *, ends_command: bool = False) -> None:
     """Skip line breaks, and the here-documents and comments behind them. `ends_command`: between commands of a list."""
     reader.skip_blanks()
+    in_substitution = reader.at("\n") and bool(reader.pending) and reader.enclosed is not None
+    if in_substitution and not (ends_command and reader.enclosed == reader.notes.depth):
+        reader.fail("a here-document inside a compound command in a substitution")
     while reader.at("\n"):
-        if reader.pending and reader.enclosed not in {None, reader.notes.depth if ends_command else None}:
-            reader.fail("a here-document in a substitution that ends in the middle of a command")
         read_newline(reader)
         while match := _EMPTY_LINES.match(reader.text, reader.position, reader.end):
             reader.notes.count_pieces(match[0].count("\n"))
             reader.position = match.end()
         reader.skip_blanks()
+    if in_substitution and not reader.at(")"):
+        reader.fail("a here-document in a substitution with more commands behind it")
 
 
 def peek_reserved(reader: Reader) -> str:
