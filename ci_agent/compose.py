@@ -27,6 +27,7 @@ from ci_agent.policy.decide import Policy, compile_policy
 from ci_agent.policy.load import load_policy_source
 from ci_agent.policy.protected import Surroundings
 from ci_agent.process import child_environment
+from ci_agent.process.calls import CALL_VARIABLE
 from ci_agent.prompts import build_system_prompt, build_user_prompt
 from ci_agent.provider import Context, Model, StreamFn
 from ci_agent.providers.table import PROVIDERS, parse_model
@@ -119,9 +120,10 @@ def _wire(settings: RunSettings, place: Place) -> _Parts:
     _refuse_unknown_price(limits, model)
     workspace = settings.policy.site.workspace
     records = tuple(path for path in (place.journal, place.document, settings.lock) if path)
-    around = _surroundings(settings.environment, records)
+    environment = child_environment(settings.environment, settings.pass_env, settings.secret_env)
+    around = _surroundings(settings.environment, records, environment)
     policy = compile_policy(settings.policy.source, workspace, around=around)
-    tools = create_tools(_tool_settings(settings, workspace, policy))
+    tools = create_tools(_tool_settings(settings, workspace, policy, environment))
     return _Parts(
         model=model,
         stream_fn=stream_fn,
@@ -210,16 +212,18 @@ def _surroundings(environment: Mapping[str, str], records: tuple[Path, ...]) -> 
         home=real_path(home) if home else None,
         records=tuple(map(real_path, records)),
         runner_files=runner_command_files(environment),
-        exported=frozenset(child_environment(environment)),
+        exported=frozenset({*child_environment(environment), CALL_VARIABLE}),
     )
 
 
-def _tool_settings(settings: RunSettings, workspace: Workspace, policy: Policy) -> ToolSettings:
+def _tool_settings(
+    settings: RunSettings, workspace: Workspace, policy: Policy, environment: Mapping[str, str]
+) -> ToolSettings:
     return ToolSettings(
         workspace=workspace,
         permits_path=policy.permits_path,
         permits_address=policy.permits_address,
-        environment=child_environment(settings.environment, secret_names=settings.secret_env),
+        environment=environment,
         timeout_s=settings.tool_timeout_s,
         spill_folder=settings.spill_folder,
     )

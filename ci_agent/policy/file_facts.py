@@ -123,7 +123,7 @@ def _at_stake_beneath(path: Path, effect: FileEffect, is_folder: bool, place: Pl
     Who writes a folder may write what is in it, as unpacking an archive does.
     """
     if is_folder:
-        return list(protected_beneath(path, place.budget))
+        return list(protected_beneath(path, place.budget, deleted=effect == "delete"))
     return [] if effect == "delete" else None
 
 

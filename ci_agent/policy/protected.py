@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from ci_agent.policy.disk import DiskBudget, walk
+from ci_agent.policy.disk import DiskBudget, Entry, walk
 from ci_agent.policy.reach import Names, fold, fold_names, names_of
 
 Run: TypeAlias = Names
@@ -17,6 +17,11 @@ GIT: Final[Run] = (".git",)
 WORKFLOWS: Final[Run] = (".github", "workflows")
 
 _LAST_NAMES: Final = frozenset({GIT[-1], WORKFLOWS[-1]})
+
+_HEAD: Final = "HEAD"
+
+_GIT_PARTS: Final = frozenset({"config", "config.worktree", "commondir", "hooks", "objects", "refs"})
+"""What makes a folder that holds a HEAD a repository of its own, under whatever name, or says what git runs in it."""
 
 _KERNEL_FOLDERS: Final = ("proc", "sys", "dev")
 _KERNEL_PARTS: Final = frozenset((name,) for name in _KERNEL_FOLDERS)
@@ -71,6 +76,10 @@ def guard_write(
     runs = set(_runs_in(inside)) | _kernel_run(path)
     for names in beneath or ():
         runs.update(_runs_in((*inside, *fold_names(names))))
+        if names[-1] == _HEAD and ".git" not in (*inside, *fold_names(names)):
+            runs.add((fold(_HEAD),))
+    if ".git" not in inside:
+        runs.update(_runs_of_bare_repository(path, inside))
     if not runs:
         runs.update(_runs_by_second_link(path))
     return Guarded(must_spell=frozenset(runs))
@@ -128,12 +137,19 @@ UNKNOWN_NAMES: Final[tuple[Names, ...]] = (GIT, WORKFLOWS)
 """What may come to lie beneath a folder into which nobody knows what is put."""
 
 
-def protected_beneath(folder: Path, budget: DiskBudget) -> Iterator[Names]:
-    """The names, relative to a folder, of what lies beneath it and may be protected."""
+def protected_beneath(folder: Path, budget: DiskBudget, *, deleted: bool = False) -> Iterator[Names]:
+    """The names, relative to a folder, of what lies beneath it and may be protected.
+
+    `deleted`: it is deleted with the folder, so that a HEAD makes no repository of it.
+    """
     for above, entries in walk(folder, budget):
         for entry in entries:
-            if fold(entry.name) in _LAST_NAMES:
+            if fold(entry.name) in _LAST_NAMES or (not deleted and _is_head(entry)):
                 yield (*above, entry.name)
+
+
+def _is_head(entry: Entry) -> bool:
+    return entry.name == _HEAD and not entry.is_dir(follow_symlinks=False)
 
 
 def _sealed_for_all(path: Path, around: Surroundings, by_tool: bool) -> str | None:
@@ -173,6 +189,25 @@ def _runs_in(names: Names) -> Iterator[Run]:
         yield GIT
     if any(names[at : at + 2] == WORKFLOWS for at in range(len(names) - 1)):
         yield WORKFLOWS
+
+
+def _runs_of_bare_repository(path: Path, inside: Names) -> Iterator[Run]:
+    """Any folder with a HEAD, objects and refs is a repository to git, which runs what its config and hooks say.
+
+    So a HEAD is written by no wildcard, nor are the other parts beside one. On some systems a `Head` is one too; as it
+    is a fair name for a folder, it counts only where the rest is.
+    """
+    if path.name == _HEAD or (inside[-1:] == (fold(_HEAD),) and _holds_git_parts(path.parent)):
+        yield (fold(_HEAD),)
+    above = path
+    for name in reversed(inside):
+        above = above.parent
+        if name in _GIT_PARTS and os.path.lexists(above / _HEAD):
+            yield (name,)
+
+
+def _holds_git_parts(folder: Path) -> bool:
+    return os.path.lexists(folder / "commondir") or all(os.path.isdir(folder / name) for name in ("objects", "refs"))
 
 
 def _kernel_run(path: Path) -> set[Run]:

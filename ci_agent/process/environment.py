@@ -55,6 +55,15 @@ SET = {
     "GIT_ASKPASS": "",  # empty means: no program; unset would mean: the next one, down to SSH_ASKPASS
     "SSH_ASKPASS": "",
     "SSH_ASKPASS_REQUIRE": "never",
+    # Git's own settings, which stand above those of a repository. A folder becomes a repository by holding a few
+    # files, and its settings then name programs that `git status` runs.
+    "GIT_CONFIG_COUNT": "3",
+    "GIT_CONFIG_KEY_0": "safe.bareRepository",
+    "GIT_CONFIG_VALUE_0": "explicit",
+    "GIT_CONFIG_KEY_1": "core.fsmonitor",
+    "GIT_CONFIG_VALUE_1": "false",
+    "GIT_CONFIG_KEY_2": "protocol.ext.allow",
+    "GIT_CONFIG_VALUE_2": "never",
     "GCM_INTERACTIVE": "never",
     "GH_PROMPT_DISABLED": "1",
     "DEBIAN_FRONTEND": "noninteractive",

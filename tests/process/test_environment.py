@@ -115,3 +115,36 @@ def test_git_asks_nobody(tmp_path: Path) -> None:
         start_new_session=True,
     )
     assert (done.returncode, "terminal prompts disabled" in done.stderr) == (128, True)
+
+
+@pytest.mark.parametrize("guarded", [False, True])
+def test_a_folder_made_into_a_repository_runs_no_program_of_its_settings(tmp_path: Path, guarded: bool) -> None:
+    """Without the settings of the environment git does run it, which is what they are for."""
+    folder = tmp_path / "work" / "src"
+    for name in ("objects", "refs", "tree"):
+        (folder / name).mkdir(parents=True)
+    canary = tmp_path / "canary"
+    (folder / "HEAD").write_text("ref: refs/heads/main\n")
+    (folder / "config").write_text(
+        "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = tree\n"
+        f'\tfsmonitor = "touch {canary}; false"\n'
+    )
+    parent = {**os.environ, "HOME": str(tmp_path)}
+    environment = child_environment(parent) if guarded else parent
+    subprocess.run(["git", "-C", str(folder), "status"], check=False, capture_output=True, env=environment)
+    assert canary.exists() is not guarded
+
+
+def test_a_repository_found_by_its_git_folder_runs_no_fsmonitor_and_keeps_its_own_hooks(tmp_path: Path) -> None:
+    environment = child_environment({**os.environ, "HOME": str(tmp_path)})
+    canary, hooked = tmp_path / "canary", tmp_path / "hooked"
+    work = tmp_path / "work"
+    script = f"""
+        git init -q {work} && cd {work} &&
+        git config core.fsmonitor 'touch {canary}; false' &&
+        printf '#!/bin/sh\ntouch {hooked}\n' > .git/hooks/pre-commit && chmod +x .git/hooks/pre-commit &&
+        git status && git -c user.name=a -c user.email=a@b.invalid commit -q --allow-empty -m x
+    """
+    subprocess.run(["bash", "-c", script], check=True, capture_output=True, env=environment)
+    assert not canary.exists()
+    assert hooked.exists()

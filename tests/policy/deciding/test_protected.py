@@ -299,3 +299,81 @@ def test_what_is_known_to_bring_nothing_of_consequence_is_free(policy: MakePolic
     put("plain/inner/a")
     put("sub/a")
     assert bash(policy(EVERYTHING), command).effect == "allow"
+
+
+# A folder becomes a repository by what it holds
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "src/HEAD",
+        "src/sub/HEAD",
+        "HEAD",
+        "bare/config",
+        "bare/hooks/post-checkout",
+        "bare/commondir",
+        "bare/objects/x",
+        "bare/refs/heads/x",
+        "bare/config.worktree",
+        "bare/CONFIG",
+        "parts/head",
+    ],
+)
+@pytest.mark.parametrize("by_shell", [False, True])
+def test_no_wildcard_turns_a_folder_into_a_repository(policy: MakePolicy, put: Put, path: str, by_shell: bool) -> None:
+    for name in ("bare/HEAD", "parts/objects/a", "parts/refs/a", "src/a"):
+        put(name)
+    decided = policy(EVERYTHING)
+    decision = bash(decided, f"echo x > {path}") if by_shell else write(decided, path)
+    assert (decision.effect, decision.code) == ("deny", "hazard")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cp a src/HEAD",
+        "mv bare src",
+        "cp -r bare new",
+        "cp -r bare/. src",
+        "rsync -a bare/ src",
+        "ln -s a src/HEAD",
+        "mkdir src/objects src/refs && echo x > src/config && echo 'ref: refs/heads/a' > src/HEAD",
+        "mv a HEAD",
+        "sed -i s/a/b/ bare/config",
+    ],
+)
+def test_no_command_brings_a_head_into_a_folder(policy: MakePolicy, put: Put, command: str) -> None:
+    for name in ("bare/HEAD", "bare/config", "src/a", "a"):
+        put(name)
+    assert bash(policy(EVERYTHING), command).code == "hazard"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo x > src/config",
+        "mkdir -p src/objects src/refs src/hooks",
+        "mkdir -p components/Head",
+        "cp a HEAD.md",
+        "rm -rf bare",
+        "cat bare/HEAD",
+        "echo x > bare/description",
+    ],
+)
+def test_the_parts_alone_are_ordinary_names(policy: MakePolicy, put: Put, command: str) -> None:
+    for name in ("bare/HEAD", "src/a", "a"):
+        put(name)
+    assert bash(policy(EVERYTHING), command).effect == "allow"
+
+
+def test_a_rule_that_spells_a_head_writes_it(policy: MakePolicy, put: Put) -> None:
+    put("bare/HEAD")
+    decided = policy("- {id: bare, allow: write, path: [bare/HEAD, bare/config]}")
+    assert [write(decided, path).effect for path in ("bare/HEAD", "bare/config", "bare/refs")] == [
+        "allow",
+        "allow",
+        "deny",
+    ]
+    git = policy('- {id: git, allow: write, path: ".git/**"}')
+    assert write(git, ".git/HEAD").effect == "allow"
