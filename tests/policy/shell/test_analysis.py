@@ -108,6 +108,9 @@ def test_a_deep_program_is_understood_from_deep_in_the_stack() -> None:
         ("ls >& '$(rm)'", None),
         ("ls >&-x; rm", None),
         ("ls || x=1 && rm $x", "rm"),
+        ("x=$(ls <<E | wc a; rm b\nx\nE\n)", None),
+        ("x=$(ls <<E\nx\nE\nwc a; rm b)", None),
+        ("ls {a$,b}x", None),
     ],
 )
 def test_what_a_single_reading_missed_is_seen_or_refused(text: str, name: str | None) -> None:
