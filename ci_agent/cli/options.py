@@ -1,5 +1,6 @@
 """Options as every command has them: a flag, a `CI_AGENT_*` variable, a line in the file of `--config`."""
 
+import json
 import sys
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
@@ -7,6 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from ci_agent.errors import InvalidFileError
+from ci_agent.json_types import Json
 from ci_agent.strict_yaml import nearest, read_yaml
 from ci_agent.text_files import MAX_TEXT_FILE_BYTES, decode_text, read_text_file
 
@@ -77,3 +79,8 @@ def workspace_option(command: Decorated) -> Decorated:
     """`--workspace DIR`, the current folder without it."""
     text = "The folder that paths are relative to."
     return click.option("--workspace", metavar="DIR", default=".", show_default=True, help=text)(command)
+
+
+def echo_json(value: Json, *, indent: int | None = 2) -> None:
+    """Print JSON in which no text is a command to GitHub's runner, as `##[` would be anywhere in a line."""
+    click.echo(json.dumps(value, indent=indent).replace("##[", "#\\u0023["))

@@ -6,10 +6,10 @@ import sys
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, TextIO, TypeAlias
 
 from ci_agent.errors import ConfigurationError
-from ci_agent.json_types import Json
+from ci_agent.json_types import Json, JsonObject
 from ci_agent.run_settings import RunResult
 from ci_agent.terminal import prefixed, printable
 from ci_agent.transcript.document import amend_result, stdout_json, write_document
@@ -33,34 +33,34 @@ def stdout_problem() -> str | None:
     return STDOUT_CLOSED if any(events & gone for _, events in poll.poll(0)) else None
 
 
-def deliver(result: RunResult, output: OutputFormat | None) -> int:
-    """Write the result to stdout; returns the exit code, which is never 0 when that was not possible."""
+def deliver(result: RunResult, output: OutputFormat | None) -> JsonObject:
+    """Write the result to stdout; returns the document, which says so when that was not possible."""
     if output in (None, "jsonl") or stdout_problem() is not None:
-        return result.exit_code
+        return result.transcript
     try:
-        write_stdout([stdout_json(result.transcript)] if output == "json" else _answer_lines(result))
+        write_stream(sys.stdout, [stdout_json(result.transcript)] if output == "json" else _answer_lines(result))
     except OSError as error:
-        return _lost(result, f"the result could not be written to stdout: {os.strerror(error.errno or 0)}")
-    return result.exit_code
+        return _amended(result, f"the result could not be written to stdout: {os.strerror(error.errno or 0)}")
+    return result.transcript
 
 
-def write_stdout(chunks: Iterable[str]) -> None:
-    """Write and flush; OSError when stdout does not take it, and nothing is tried again at exit."""
+def write_stream(stream: TextIO, chunks: Iterable[str]) -> None:
+    """Write and flush; OSError when the stream does not take it, and nothing is tried again at exit."""
     try:
         for chunk in chunks:
-            sys.stdout.write(chunk)
-        sys.stdout.flush()
+            stream.write(chunk)
+        stream.flush()
     except OSError:
-        # Python flushes once more at exit and would then complain about what is known already.
+        # Python flushes once more at exit, and would end with a code of its own.
         with suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         raise
 
 
 def write_record_line(line: str) -> None:
     """A line of the journal as it is written, for `--output jsonl`; a reader that has gone is no reason to stop."""
     with suppress(OSError):
-        write_stdout([line.replace("##[", "#\\u0023[")])
+        write_stream(sys.stdout, [line.replace("##[", "#\\u0023[")])
 
 
 def check_answer_file(path: Path) -> None:
@@ -87,9 +87,9 @@ def _answer_lines(result: RunResult) -> list[str]:
     return ["\n".join(printable(line) for line in result.answer.split("\n")), "\n"]
 
 
-def _lost(result: RunResult, problem: str) -> int:
-    print(f"ci-agent: {problem}", file=sys.stderr)
-    exit_code = result.exit_code or EXIT_NEGATIVE
+def _amended(result: RunResult, problem: str) -> JsonObject:
+    """The document of a run that went well until nobody took its result; in its file, too."""
+    document = amend_result(result.transcript, result.exit_code or EXIT_NEGATIVE, problem)
     if result.transcript_path is not None and result.transcript_path.suffix != ".jsonl":
-        write_document(result.transcript_path, amend_result(result.transcript, exit_code, problem))
-    return exit_code
+        write_document(result.transcript_path, document)
+    return document

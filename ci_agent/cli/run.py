@@ -21,6 +21,7 @@ from ci_agent.cli.output import (
     stdout_problem,
     write_answer,
     write_record_line,
+    write_stream,
 )
 from ci_agent.compose import create_redactor, load_policy, run
 from ci_agent.errors import CIAgentError, ConfigurationError, InternalError
@@ -65,7 +66,12 @@ Examples:
 @option("--max-tokens", type=COUNT, help="Tokens of the whole run, input and output.")
 @option("--max-cost-usd", type=SECONDS, help="Cost of the whole run.")
 @option("--timeout", type=SECONDS, metavar="SECONDS", help="Wall clock of the whole run. [default: 3600]")
-@option("--tool-timeout", type=SECONDS, metavar="SECONDS", help="Each tool call. [default: bash 120, others 30]")
+@option(
+    "--tool-timeout",
+    type=SECONDS,
+    metavar="SECONDS",
+    help="Each tool call, whatever it asks for. [default: bash 120, others 30]",
+)
 @option("--output-schema", metavar="FILE", help="The final answer must be JSON that satisfies this JSON Schema.")
 @option("--transcript", metavar="FILE", help="Write the record here; FILE.jsonl keeps the journal itself.")
 @option("--keep-journal", is_flag=True, help="Keep FILE.journal beside the transcript.")
@@ -83,6 +89,7 @@ Examples:
 @option(
     "--sandbox", type=click.Choice(["auto", "required", "off"]), default="auto", show_default=True, help="OS sandbox."
 )
+@option("--pass-env", metavar="NAME", multiple=True, help="Let commands have this variable. Repeatable.")
 @option("--secret-env", metavar="NAME", multiple=True, help="Redact the value of this variable. Repeatable.")
 @option("--lock", metavar="FILE", help="Exit 8 at once when another run holds FILE.")
 @click.option(
@@ -109,11 +116,12 @@ def run_command(**flags: Any) -> int:
     result = _run(settings, output, flags, redactor)
     if answer_file:
         write_answer(answer_file, result)
-    exit_code = deliver(result, output)
+    document = deliver(result, output)
+    exit_code: int = document["result"]["exit_code"]
     if not flags["quiet"]:
-        log(printable(outcome_line(result.transcript)))
+        log(printable(outcome_line(document)))
     elif exit_code:
-        log(render_text(result.transcript))
+        log(render_text(document))
     return exit_code
 
 
@@ -144,7 +152,7 @@ def _run(settings: RunSettings, output: OutputFormat | None, flags: Mapping[str,
 def _log(redactor: Redactor, text: str) -> None:
     # A log that nobody can take must not end the run; the record has it all.
     with suppress(OSError):
-        print(redactor.text(text), file=sys.stderr, flush=True)
+        write_stream(sys.stderr, [redactor.text(text), "\n"])
 
 
 def _ignore(_thing: object) -> None:
@@ -183,6 +191,7 @@ def _settings(flags: Mapping[str, Any]) -> RunSettings:
         fail_on_error=flags["fail_on_error"],
         sandbox=flags["sandbox"],
         secret_env=flags["secret_env"],
+        pass_env=flags["pass_env"],
         environment=dict(os.environ),
     )
 

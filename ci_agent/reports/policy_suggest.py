@@ -1,6 +1,6 @@
 """Suggested rules as YAML that can be pasted, everything else in comments; and the same for a program."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ci_agent.call_summary import summarise_arguments
 from ci_agent.json_types import JsonObject
@@ -15,13 +15,14 @@ _MAX_CHARS = 200
 _MAX_EVIDENCE = 10
 
 
-def render_suggestions(policy: str, found: Suggestions, skipped: Sequence[SkippedCall]) -> str:
-    """Items of `rules:` with comments; every line that is not a part of a rule begins with `#`."""
+def render_suggestions(
+    policy: str, found: Suggestions, skipped: Sequence[SkippedCall], notes: Iterable[str] = ()
+) -> str:
+    """Items of `rules:` with comments; every line that is not a part of a rule begins with `#`, `notes` too."""
     lines = [_headline(policy, found)]
     for suggestion in found.suggestions:
         lines += ["", *_comments(suggestion), suggestion.yaml]
-    lines += ["", *_rest(found, skipped)]
-    return "\n".join(lines).rstrip()
+    return "\n".join([*lines, "", *_rest(found, skipped), *(f"# {note}" for note in notes)])
 
 
 def suggestions_json(found: Suggestions, skipped: Sequence[SkippedCall]) -> JsonObject:

@@ -113,8 +113,12 @@ def _notes(notes: Sequence[JsonObject], paint: Paint) -> Iterator[str]:
 def outcome_line(document: JsonObject) -> str:
     """How a run ended and what became of its calls, in one line: the last one of a log."""
     calls = document["tool_calls"]
-    counts = f"{len(calls)} calls ({_counts(calls)})" if calls else "no calls"
-    return f"{_conclusion(document['result'])}; {counts}; {_usage(document['usage'])}"
+    counts = f"{len(calls)} call{'s' if len(calls) > 1 else ''} ({_counts(calls)})" if calls else "no calls"
+    result = document["result"]
+    ending = f"{result['reason']}, exit code {result['exit_code']}"
+    if result["error"]:
+        ending += f" ({_short(result['error'], _MAX_REASON_CHARS)})"
+    return f"{ending}; {counts}; {_usage(document['usage'])}"
 
 
 def _outcome(document: JsonObject, paint: Paint) -> Iterator[str]:

@@ -193,3 +193,32 @@ def test_where_nothing_was_denied_nothing_is_suggested(ci_agent: Any, transcript
     lines = done.stdout.splitlines()
     assert (done.returncode, lines[0]) == (0, "# no rule to suggest")
     assert "# allowed by the policy already: t.json #3, t.json #4, t.json #5, t.json #7" in lines
+
+
+HOSTILE = r"""
+turns:
+  - tool_calls:
+      - {name: bash, arguments: {command: "echo '##[error]x' '::error::y' '\u001b[2J'"}}
+      - {name: read, arguments: {path: "##[error]a.txt"}}
+      - {name: write, arguments: {path: "a\n::error::b", content: x}}
+      - {name: "::error::c", arguments: {}}
+  - text: Done.
+"""
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+@pytest.mark.parametrize("command", ["replay", "suggest"])
+def test_nothing_that_a_model_wrote_is_a_command_to_a_runner_or_a_terminal(
+    ci_agent: Any, script: Write, policy: Write, workspace: Path, command: str, form: str
+) -> None:
+    model = script(HOSTILE)
+    ci_agent(
+        "run", "--policy", policy("rules: [{id: a, allow: ls}]\n"), "--model", model, "--transcript", "t.json", "Go."
+    )
+    other = write_policy(workspace, "rules: [{id: a, allow: read}]\n") if command == "replay" else "policy.yml"
+    done = ci_agent("policy", command, "--policy", other, "--format", form, "t.json")
+    assert done.returncode == (1 if command == "replay" else 0)
+    assert "error]a.txt" in done.stdout
+    assert "##[" not in done.stdout
+    assert "\x1b" not in done.stdout
+    assert not any(line.lstrip().startswith("::") for line in done.stdout.splitlines())

@@ -1,10 +1,8 @@
 """`ci-agent policy check`: lint, tests and examples."""
 
-import json
-
 import click
 
-from ci_agent.cli.options import EXIT_NEGATIVE, format_option, workspace_option
+from ci_agent.cli.options import EXIT_NEGATIVE, echo_json, format_option, workspace_option
 from ci_agent.compose import load_policy
 from ci_agent.policy.checkup import check_policy
 from ci_agent.reports.policy_check import check_json, render_check
@@ -24,7 +22,7 @@ def check_command(policies: tuple[str, ...], workspace: str, output_format: str)
     loaded = [load_policy(policy, workspace=workspace) for policy in policies]
     checked = [check_policy(policy.source, policy.site.workspace, policy.site.around, schemas) for policy in loaded]
     if output_format == "json":
-        click.echo(json.dumps([check_json(policy) for policy in checked], indent=2))
+        echo_json([check_json(policy) for policy in checked])
     else:
         click.echo("\n".join(render_check(policy) for policy in checked))
     return 0 if all(policy.passed for policy in checked) else EXIT_NEGATIVE

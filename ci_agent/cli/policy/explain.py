@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 import click
 
-from ci_agent.cli.options import EXIT_NEGATIVE, format_option, policy_option, workspace_option
+from ci_agent.cli.options import EXIT_NEGATIVE, echo_json, format_option, policy_option, workspace_option
 from ci_agent.compose import load_policy
 from ci_agent.errors import InvalidFileError
 from ci_agent.explain import explain_call
@@ -56,7 +56,7 @@ def explain_command(  # noqa: PLR0913, PLR0917 - one for each option
     else:
         decisions = list(_decide_calls(policy, tools, calls))
     for decision in decisions:
-        click.echo(_shown(decision, output_format, one_line=calls is not None))
+        _show(decision, output_format, one_line=calls is not None)
     return EXIT_NEGATIVE if expect and any(decision.effect != expect for decision in decisions) else 0
 
 
@@ -77,7 +77,8 @@ def _read_call(file: str, number: int, line: str) -> tuple[str, str]:
     return call["tool"], json.dumps(call["args"])
 
 
-def _shown(decision: Decision, output_format: str, *, one_line: bool) -> str:
+def _show(decision: Decision, output_format: str, *, one_line: bool) -> None:
     if output_format == "json":
-        return json.dumps(decision_json(decision), indent=None if one_line else 2)
-    return f"{decision.effect}  {decision.reason}" if one_line else render_decision(decision)
+        echo_json(decision_json(decision), indent=None if one_line else 2)
+    else:
+        click.echo(f"{decision.effect}  {decision.reason}" if one_line else render_decision(decision))

@@ -1,11 +1,10 @@
 """`ci-agent policy replay`: recorded calls under another policy."""
 
-import json
 from pathlib import Path
 
 import click
 
-from ci_agent.cli.options import EXIT_NEGATIVE, format_option, policy_option
+from ci_agent.cli.options import EXIT_NEGATIVE, echo_json, format_option, policy_option
 from ci_agent.cli.policy.records import read_runs, record_arguments, where_json, where_lines
 from ci_agent.policy.replay import replay_run
 from ci_agent.reports.policy_replay import render_replay, replay_json
@@ -37,7 +36,7 @@ def replay_command(policy_name: str, paths: tuple[Path, ...], workspace: str | N
     if output_format == "json":
         source = read.runs[0].policy.source
         head = {"policy": source.name, "sha256": source.sha256}
-        click.echo(json.dumps({**head, **replay_json(replayed, skipped), **where_json(read)}, indent=2))
+        echo_json({**head, **replay_json(replayed, skipped), **where_json(read)})
     else:
         click.echo("\n".join([render_replay(replayed, skipped), *where_lines(read)]))
     return EXIT_NEGATIVE if any(call.flips for call in replayed) else 0

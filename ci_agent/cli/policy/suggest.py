@@ -1,11 +1,10 @@
 """`ci-agent policy suggest`: from denials to candidate rules."""
 
-import json
 from pathlib import Path
 
 import click
 
-from ci_agent.cli.options import format_option, policy_option
+from ci_agent.cli.options import echo_json, format_option, policy_option
 from ci_agent.cli.policy.records import read_runs, record_arguments, where_json, where_lines
 from ci_agent.policy.suggest import suggest_rules
 from ci_agent.reports.policy_suggest import render_suggestions, suggestions_json
@@ -31,7 +30,7 @@ def suggest_command(policy_name: str, paths: tuple[Path, ...], workspace: str | 
     source = read.runs[0].policy.source
     if output_format == "json":
         head = {"policy": source.name, "sha256": source.sha256}
-        click.echo(json.dumps({**head, **suggestions_json(found, skipped), **where_json(read)}, indent=2))
+        echo_json({**head, **suggestions_json(found, skipped), **where_json(read)})
     else:
         click.echo(
             "\n".join([render_suggestions(source.name, found, skipped), *(f"# {line}" for line in where_lines(read))])

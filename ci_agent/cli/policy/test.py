@@ -1,10 +1,8 @@
 """`ci-agent policy test`: tests, examples and hostile variants."""
 
-import json
-
 import click
 
-from ci_agent.cli.options import EXIT_NEGATIVE, format_option, workspace_option
+from ci_agent.cli.options import EXIT_NEGATIVE, echo_json, format_option, workspace_option
 from ci_agent.compose import load_policy
 from ci_agent.policy.self_test import self_test
 from ci_agent.reports.policy_test import render_self_test, self_test_json
@@ -36,7 +34,7 @@ def test_command(policies: tuple[str, ...], min_coverage: float | None, workspac
     """
     tested = [self_test(load_policy(policy, workspace=workspace)) for policy in policies]
     if output_format == "json":
-        click.echo(json.dumps([self_test_json(one) for one in tested], indent=2))
+        echo_json([self_test_json(one) for one in tested])
     else:
         click.echo("\n".join(render_self_test(one, min_coverage) for one in tested))
     covered = all(one.coverage_percent >= (min_coverage or 0) for one in tested)

@@ -25,11 +25,9 @@ def other_calls(proposal: Proposal, rule: Rule, base: Policy, extended: Policy) 
     `rule`: the proposal's, as it stands in the extended policy. Empty: none was found, which proves nothing.
     """
     asked = [_told(Witness(call.tool, call.arguments)) for call in proposal.calls]
-    found: list[Witness] = []
-    for call in _candidates(proposal, rule, base):
-        if _told(call) not in asked and call not in found and _comes_with(call, rule, base, extended):
-            found.append(call)
-    return found[:MAX_WITNESSES]
+    others = (call for call in _candidates(proposal, rule, base) if _told(call) not in asked)
+    found = (call for call in others if _comes_with(call, rule, base, extended))
+    return list(islice(found, MAX_WITNESSES))
 
 
 def _told(call: Witness) -> Json:

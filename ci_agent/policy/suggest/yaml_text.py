@@ -77,7 +77,10 @@ def _flow(value: Json) -> str:
 
 
 def _scalar(value: Json) -> str:
-    """JSON is YAML; words that nothing else could be meant by need no quotes."""
+    """JSON is YAML; words that nothing else could be meant by need no quotes.
+
+    As in all that is printed, `##[` is broken up: GitHub's runner would obey it.
+    """
     if isinstance(value, str) and _PLAIN.fullmatch(value) and value.lower() not in _NOT_PLAIN:
         return value
-    return json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False).replace("##[", "#\\u0023[")
