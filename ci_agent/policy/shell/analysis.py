@@ -30,7 +30,14 @@ def analyse(text: str, environment: Mapping[str, str] = _NOTHING, dialect: Diale
     except RecursionError:
         # Whoever asks stands deep in the stack: what is understood must not depend on that.
         with ThreadPoolExecutor(1) as thread:
-            return thread.submit(_analyse, text, environment, dialect).result()
+            return thread.submit(_analyse_bounded, text, environment, dialect).result()
+
+
+def _analyse_bounded(text: str, environment: Mapping[str, str], dialect: Dialect) -> ShellProgram:
+    try:
+        return _analyse(text, environment, dialect)
+    except RecursionError:
+        raise BoundExceededError("the nesting is too deep") from None
 
 
 def _analyse(text: str, environment: Mapping[str, str], dialect: Dialect) -> ShellProgram:

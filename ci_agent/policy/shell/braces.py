@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 
 from ci_agent.policy.shell.program import BoundExceededError
+from ci_agent.policy.shell.reader import MAX_NESTING
 from ci_agent.policy.shell.syntax import Part, SourceWord, Text
 
 MAX_WORDS = 1_000
@@ -34,22 +35,24 @@ def expand_braces(parts: Sequence[Part]) -> list[list[Part]]:
             atoms += part.text
         else:
             atoms.append(part)
-    alternatives, stop = _expand(atoms, 0, inside=False)
+    alternatives, stop = _expand(atoms, 0, 0)
     if stop != len(atoms):
         raise BraceError
     return [_join(alternative) for alternative in alternatives]
 
 
-def _expand(atoms: list[Atom], start: int, *, inside: bool) -> tuple[list[list[Atom]], int]:
-    """Expand up to the end, or inside braces up to a `,` or `}`; also returns where that stands."""
+def _expand(atoms: list[Atom], start: int, depth: int) -> tuple[list[list[Atom]], int]:
+    """Expand up to the end, or inside `depth` braces up to a `,` or `}`; also returns where that stands."""
+    if depth > MAX_NESTING:
+        raise BoundExceededError(f"more than {MAX_NESTING} levels of nesting")
     results: list[list[Atom]] = [[]]
     position = start
     while position < len(atoms):
         atom = atoms[position]
-        if atom == "}" or (inside and atom == ","):
+        if atom == "}" or (depth and atom == ","):
             break
         if atom == "{":
-            choices, position = _expand_group(atoms, position)
+            choices, position = _expand_group(atoms, position, depth + 1)
         else:
             choices, position = [[atom]], position + 1
         if len(results) * len(choices) > MAX_WORDS:
@@ -62,11 +65,11 @@ def _expand(atoms: list[Atom], start: int, *, inside: bool) -> tuple[list[list[A
     return results, position
 
 
-def _expand_group(atoms: list[Atom], start: int) -> tuple[list[list[Atom]], int]:
+def _expand_group(atoms: list[Atom], start: int, depth: int) -> tuple[list[list[Atom]], int]:
     """Expand the braces that open at `start`; also returns where the text goes on."""
     position, elements = start, list[list[list[Atom]]]()
     while position == start or atoms[position] == ",":
-        element, position = _expand(atoms, position + 1, inside=True)
+        element, position = _expand(atoms, position + 1, depth)
         elements.append(element)
         if position >= len(atoms):
             raise BraceError

@@ -89,6 +89,7 @@ def _read_ansi_c(reader: Reader) -> str:
     match = _ANSI_C.match(reader.text, reader.position, reader.end)
     if match is None:
         reader.fail("a single quote that nothing closes")
+    reader.notes.count_pieces(match[1].count("\\"))
     value = decode_ansi_c(match[1])
     if value is None:
         reader.fail("an escape in $'...' whose value is not certain", match.start(), match.end())
@@ -129,6 +130,7 @@ def _read_backticks(reader: Reader, quoted: bool) -> Substitution:
     source, (start, stop) = match[1], match.span(1)
     if "\\\n" in source or (quoted and '"' in source):
         reader.fail("backticks with quotes or continuation lines inside; write $(...)", match.start(), match.end())
+    reader.notes.count_pieces(source.count("\\"))
     if "\\" in source:
         decoded = _BACKTICK_ESCAPE.sub(r"\1", source)
         inner = reader.decoded(decoded, reader.span(match.start(), match.end()))

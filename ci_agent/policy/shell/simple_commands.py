@@ -20,7 +20,10 @@ ENDS_COMMAND = re.compile(r"[;|)\n]|&(?!>)|\Z")
 """What stands behind a command."""
 
 _PLAIN_WORD = rf"[{ORDINARY}][{ORDINARY}#!]*"
-_PLAIN_COMMAND = re.compile(rf"({_PLAIN_WORD})((?:[ \t]+{_PLAIN_WORD})*)(?=[ \t]*(?:[;|)\n]|&(?!>)|\Z))")
+_NOT_RESERVED = (
+    r"(?!(?:if|then|elif|else|fi|for|while|until|do|done|case|esac|select|function|time|coproc|in)[ \t\n;|&)])"
+)
+_PLAIN_COMMAND = re.compile(rf"{_NOT_RESERVED}({_PLAIN_WORD})((?:[ \t]+{_PLAIN_WORD})*)(?=[ \t]*(?:[;|)\n]|&(?!>)|\Z))")
 _NOT_BLANK = re.compile(r"[^ \t]+")
 _REDIRECT = re.compile(
     r"(?:(?P<descriptor>[0-9]{1,3})|\{(?P<variable>[A-Za-z_][A-Za-z0-9_]*)\})?"

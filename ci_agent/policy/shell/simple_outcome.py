@@ -12,6 +12,7 @@ from ci_agent.policy.words import Word
 
 
 def run_simple(trail: Trail, simple: Simple, folder: Folder) -> Outcome:
+    trail.count_command()
     fed_by, trail.feeding = trail.feeding, None
     if any(redirect.operator.startswith("<") for redirect in simple.redirects):
         fed_by = None

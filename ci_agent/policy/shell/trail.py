@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ci_agent.policy.shell.folders import UNREACHABLE, Folder
 from ci_agent.policy.shell.program import Assignment, BoundExceededError, Command, Redirect
-from ci_agent.policy.shell.reader import Notes
+from ci_agent.policy.shell.reader import MAX_COMMANDS, Notes
 from ci_agent.policy.shell.syntax import Sequence, Span
 from ci_agent.policy.shell.variables import Variables
 from ci_agent.policy.words import Word
@@ -38,6 +38,7 @@ class Trail:
     unrolled: bool = False
     """The body of a loop is being followed once for each value."""
     words: int = 0
+    runs: int = 0
     feeding: int | None = None
     """Index of the command that feeds the pipe at whose end the following stands."""
 
@@ -61,6 +62,12 @@ class Trail:
     def unknown(self, span: Span) -> Word:
         """One word that nobody knows, made of what stands at `span`."""
         return Word("unknown", self.source[slice(*span)], span)
+
+    def count_command(self) -> None:
+        """Loops that are followed once for each value make more commands than the text has."""
+        self.runs += 1
+        if self.runs > MAX_COMMANDS:
+            raise BoundExceededError(f"more than {MAX_COMMANDS} commands")
 
     def run_later(self, sequence: Sequence) -> None:
         """Follow what runs at an unknown time: the body of a function, what `trap` installs."""

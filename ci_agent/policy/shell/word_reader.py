@@ -64,6 +64,7 @@ def read_regex(reader: Reader) -> SourceWord:
         if character == ")" and depth == 0:
             break
         if character in "(|)":
+            reader.notes.count_pieces(1)
             depth += {"(": 1, "|": 0, ")": -1}[character]
             reader.position += 1
         elif character in "'\"" and depth:
