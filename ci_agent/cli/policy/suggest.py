@@ -32,7 +32,5 @@ def suggest_command(policy_name: str, paths: tuple[Path, ...], workspace: str | 
         head = {"policy": source.name, "sha256": source.sha256}
         echo_json({**head, **suggestions_json(found, skipped), **where_json(read)})
     else:
-        click.echo(
-            "\n".join([render_suggestions(source.name, found, skipped), *(f"# {line}" for line in where_lines(read))])
-        )
+        click.echo(render_suggestions(source.name, found, skipped, where_lines(read)))
     return 0
