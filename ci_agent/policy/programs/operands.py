@@ -8,6 +8,7 @@ from ci_agent.policy.effects import FileEffect, UrlUse
 from ci_agent.policy.programs.copies import use_target
 from ci_agent.policy.programs.draft import Draft, is_url, reaches_no_file, use_anything, use_source
 from ci_agent.policy.programs.options import Found, Operand, Parsed
+from ci_agent.policy.programs.pathspecs import use_revision
 from ci_agent.policy.programs.profile import HAZARDS, Role
 from ci_agent.policy.words import EVERYTHING, Selection, Word, literal_word
 
@@ -126,7 +127,7 @@ def _apply_role(role: Role, operand: Operand, parsed: Parsed, draft: Draft) -> N
     elif role == "url":
         draft.urls.append(UrlUse(operand.word))
     elif role == "revision":
-        _use_revision(draft, operand, parsed.dash_dash)
+        use_revision(draft, operand.word, operand.at, parsed.dash_dash)
 
 
 def _use_package(draft: Draft, operand: Operand) -> None:
@@ -134,12 +135,3 @@ def _use_package(draft: Draft, operand: Operand) -> None:
         draft.urls.append(UrlUse(operand.word))
     else:
         use_anything(draft, operand.word)
-
-
-def _use_revision(draft: Draft, operand: Operand, dash_dash: int | None) -> None:
-    """`REV:PATH` reads the path; without a `--` behind it, git takes a word for a path too."""
-    word = operand.word
-    if dash_dash is None or operand.at > dash_dash:
-        draft.use("read", word)
-    if word.literal and ":" in word.text[1:]:
-        draft.use("read", literal_word(word.text.partition(":")[2] or ".", word.span))

@@ -65,10 +65,15 @@ def selection_before(parsed: Parsed, start: int, end: int) -> Selection:
 
 def _narrowed(roots: Sequence[Word], operands: Sequence[Operand], position: int) -> Sequence[Word]:
     """The places where find starts, with what the test at a position lets through of the files beneath."""
-    if operands[position].word.literal not in ("-name", "-iname") or position + 1 == len(operands):
+    test = operands[position].word.literal
+    if test == "-type" and operands[position + 1 :][:1] and operands[position + 1].word.literal == "f":
+        return [replace(root, selection=replace(root.selection, plain_files=True)) for root in roots]
+    if test not in ("-name", "-iname") or position + 1 == len(operands):
         return roots
     selection = selection_of([operands[position + 1].word])
-    return [replace(root, selection=selection) if selection.endings else root for root in roots]
+    if not selection.endings:
+        return roots
+    return [replace(root, selection=replace(root.selection, endings=selection.endings)) for root in roots]
 
 
 def follows_links(words: Sequence[str | None]) -> bool:

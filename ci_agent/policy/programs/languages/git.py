@@ -5,6 +5,7 @@ import re
 from ci_agent.policy.effects import UrlUse
 from ci_agent.policy.programs.draft import Draft, looks_outside
 from ci_agent.policy.programs.options import Parsed
+from ci_agent.policy.programs.pathspecs import WORK_TREE, paths_behind_colons, use_pathspec
 from ci_agent.policy.words import Word, literal_word
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -34,8 +35,40 @@ def read_remote(parsed: Parsed, draft: Draft) -> None:
             use_repository(draft, operand.word, operand.at)
 
 
+_SIGNATURE = re.compile(r"%[-+ ]?G|%\(\*?signature")
+
+
+def read_show(parsed: Parsed, draft: Draft) -> None:
+    """Formats may ask for signatures, which another program checks; `-L` names a file."""
+    for index, value in parsed.values("--format", "--pretty"):
+        if _SIGNATURE.search(value.text) or value.literal is None:
+            draft.hazard(index, "runs the program that the configuration names to check signatures")
+    for index, value in parsed.values("-L"):
+        if value.literal is None or value.text.count(":") > 4:
+            draft.doubt(f"the file that -L {value.text} names is not known")
+            draft.hazard(index, "may read any file")
+        for path in paths_behind_colons(value.text):
+            draft.use("read", literal_word(path or ".", value.span))
+
+
+def read_search(parsed: Parsed, draft: Draft) -> None:
+    """`git grep` looks at what git knows, unless it is told otherwise; then at all beneath the folder."""
+    read_diff(parsed, draft)
+    pattern = 0 if parsed.has(*parsed.profile.instead) else 1
+    if parsed.has("--untracked", "--no-index") and len(parsed.operands) <= pattern:
+        draft.use("read", literal_word("."), recursive=True, selection=WORK_TREE)
+
+
+def read_remove(parsed: Parsed, draft: Draft) -> None:
+    """`git rm` takes patterns of git's own."""
+    for operand in parsed.operands:
+        if not parsed.has(*parsed.profile.dry):
+            use_pathspec(draft, operand.word, "delete")
+
+
 def read_diff(parsed: Parsed, draft: Draft) -> None:
     """`--no-index` compares any two files, not revisions."""
+    read_show(parsed, draft)
     if parsed.has("--no-index"):
         searches = "pattern" in parsed.profile.operands.leading and not parsed.has(*parsed.profile.instead)
         for operand in parsed.operands[1 if searches else 0 :]:
@@ -46,7 +79,7 @@ def read_checkout(parsed: Parsed, draft: Draft) -> None:
     """Operands are files to restore; in front of a `--` they are revisions. The first may be a branch."""
     for operand in parsed.operands:
         if parsed.dash_dash is None or operand.at > parsed.dash_dash:
-            draft.use("write", operand.word)
+            use_pathspec(draft, operand.word, "write")
 
 
 def read_clean(parsed: Parsed, draft: Draft) -> None:
@@ -54,7 +87,7 @@ def read_clean(parsed: Parsed, draft: Draft) -> None:
     if parsed.has("-n", "--dry-run"):
         return
     for operand in parsed.operands:
-        draft.use("delete", operand.word, recursive=True)
+        use_pathspec(draft, operand.word, "delete")
     if not parsed.operands:
         draft.use("write", literal_word("."))
 
@@ -64,7 +97,7 @@ def read_restore(parsed: Parsed, draft: Draft) -> None:
     if parsed.has("-S", "--staged") and not parsed.has("-W", "--worktree"):
         return
     for operand in parsed.operands:
-        draft.use("write", operand.word)
+        use_pathspec(draft, operand.word, "write")
 
 
 def read_apply(parsed: Parsed, draft: Draft) -> None:
@@ -75,14 +108,18 @@ def read_apply(parsed: Parsed, draft: Draft) -> None:
 
 def read_format_patch(parsed: Parsed, draft: Draft) -> None:
     """Without a folder the patches are written to the present one."""
+    read_show(parsed, draft)
     if not parsed.has("--stdout", "-o", "--output-directory"):
         draft.use("write", literal_word("."))
 
 
 def read_repository(parsed: Parsed, draft: Draft) -> None:
     """The first operand is a remote's name, a URL or a folder; the others name branches."""
-    for operand in parsed.operands[:1]:
+    repositories = parsed.operands if parsed.has("-m", "--multiple") else parsed.operands[:1]
+    for operand in repositories:
         use_repository(draft, operand.word, operand.at)
+    for index, value in parsed.values("--repo", "--bundle-uri"):
+        use_repository(draft, value, index)
 
 
 def read_clone(parsed: Parsed, draft: Draft) -> None:

@@ -1,0 +1,72 @@
+"""Paths as git takes them: within a revision, in its index, by patterns of its own."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from ci_agent.policy.effects import FileEffect
+from ci_agent.policy.programs.draft import Draft
+from ci_agent.policy.words import Selection, Word, literal_word
+
+WORK_TREE: Final = Selection(without=(".git",))
+"""What git itself takes of a folder."""
+
+_MAGIC = re.compile(r":(?:\((?P<long>[^)]*)\)|(?P<short>[!^/]*):?)(?P<rest>.*)", re.DOTALL)
+_PLAIN_MAGIC = frozenset({"", "top", "literal", "glob"})
+_GLOB = re.compile(r"[*?\[\\]")
+_MAX_COLONS = 8
+
+
+def use_revision(draft: Draft, word: Word, at: int, dash_dash: int | None) -> None:
+    """`REV:PATH` and `:PATH` read the path; without a `--` behind it, git takes a word for a path too."""
+    for choice in word.choices or (word,):
+        known_revision = dash_dash is not None and at < dash_dash and choice.literal is not None
+        if not known_revision:
+            use_pathspec(draft, choice, "read")
+        if dash_dash is None or at < dash_dash:
+            _use_paths_in(draft, choice, at)
+
+
+def _use_paths_in(draft: Draft, word: Word, at: int) -> None:
+    """A colon may belong to the revision: what stands behind each of them is taken for the path."""
+    text = word.literal
+    if text is None or text.startswith(":/"):
+        return
+    if text.count(":") > _MAX_COLONS:
+        draft.hazard(at, "has too many colons to tell which path it names")
+    for path in paths_behind_colons(text):
+        draft.use("read", literal_word(path or ".", word.span), recursive=bool(path), selection=WORK_TREE)
+
+
+def paths_behind_colons(text: str) -> Iterator[str]:
+    for _ in range(min(text.count(":"), _MAX_COLONS)):
+        text = text.partition(":")[2]
+        yield text
+
+
+def use_pathspec(draft: Draft, word: Word, effect: FileEffect) -> None:
+    """Patterns are read by their folder and ending, `*` matches slashes; magic that is not known means any file."""
+    text = word.literal
+    if text is None:
+        for choice in word.choices or (word,):
+            draft.use(effect, choice, effect == "read", selection=WORK_TREE)
+        return
+    is_literal = False
+    if text.startswith(":"):
+        match = _MAGIC.fullmatch(text)
+        names = frozenset((match["long"] or "").split(",")) if match else frozenset({"?"})
+        if match is None or "exclude" in names or not {"!", "^"}.isdisjoint(match["short"] or ""):
+            return
+        is_literal = "literal" in names
+        text = match["rest"] if names <= _PLAIN_MAGIC else "*"
+    if not is_literal and _GLOB.search(text):
+        _use_pattern(draft, text, word, effect)
+    else:
+        draft.use(effect, literal_word(text or ".", word.span), effect == "read", selection=WORK_TREE)
+
+
+def _use_pattern(draft: Draft, pattern: str, word: Word, effect: FileEffect) -> None:
+    ending = _GLOB.split(pattern)[-1].casefold() if "[" not in pattern and "\\" not in pattern else ""
+    folder = _GLOB.split(pattern)[0].rpartition("/")[0] or ("/" if pattern.startswith("/") else ".")
+    selection = Selection(endings=(ending,) if ending else (), without=(".git",))
+    draft.use(effect, literal_word(folder, word.span), recursive=True, selection=selection)
