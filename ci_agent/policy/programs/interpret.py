@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import chain, product
 from math import prod
-from typing import TypeVar, assert_never
+from typing import Literal, TypeVar, assert_never
 
 from ci_agent.policy.effects import Effects, UrlUse
 from ci_agent.policy.programs.draft import Draft, is_plain_name, reaches_no_file, use_anything, use_at, use_source
@@ -12,6 +12,7 @@ from ci_agent.policy.programs.languages import find_reader
 from ci_agent.policy.programs.load import find_profile, load_profile
 from ci_agent.policy.programs.operands import apply_operands
 from ci_agent.policy.programs.options import Found, Parsed, begins_option, parse
+from ci_agent.policy.programs.packages import use_package
 from ci_agent.policy.programs.profile import HAZARDS, Profile
 from ci_agent.policy.words import Word
 
@@ -189,10 +190,8 @@ def _apply_value(found: Found, value: Word, draft: Draft) -> None:
             use_at(draft, value)
         case "script":
             draft.script(value)
-        case "source":
-            use_source(draft, value)
-        case "url":
-            draft.urls.append(UrlUse(value))
+        case "source" | "package" | "url" as kind:
+            _use_address(kind, value, draft)
         case "folder" | "look_folder":
             draft.work_in(value)
         case "anything" | "unlisted" | "run" | "config" | "plugin":
@@ -201,3 +200,12 @@ def _apply_value(found: Found, value: Word, draft: Draft) -> None:
             pass
         case _:
             assert_never(found.option.meaning)
+
+
+def _use_address(kind: Literal["source", "package", "url"], value: Word, draft: Draft) -> None:
+    if kind == "source":
+        use_source(draft, value)
+    elif kind == "package":
+        use_package(draft, value)
+    else:
+        draft.urls.append(UrlUse(value))

@@ -6,8 +6,9 @@ from typing import Final
 
 from ci_agent.policy.effects import FileEffect, UrlUse
 from ci_agent.policy.programs.copies import use_target
-from ci_agent.policy.programs.draft import Draft, is_url, reaches_no_file, use_anything, use_source
+from ci_agent.policy.programs.draft import Draft, reaches_no_file, use_anything, use_source
 from ci_agent.policy.programs.options import Found, Operand, Parsed
+from ci_agent.policy.programs.packages import use_go_package, use_package
 from ci_agent.policy.programs.pathspecs import use_revision
 from ci_agent.policy.programs.profile import HAZARDS, Role
 from ci_agent.policy.words import EVERYTHING, Selection, Word, literal_word
@@ -120,18 +121,13 @@ def _apply_role(role: Role, operand: Operand, parsed: Parsed, draft: Draft) -> N
         use_anything(draft, operand.word)
     elif role == "source":
         use_source(draft, operand.word)
-    elif role == "package":
-        _use_package(draft, operand)
+    elif role in ("package", "node_package"):
+        use_package(draft, operand.word, node=role == "node_package")
+    elif role == "go_package":
+        use_go_package(draft, operand.word, fetches=parsed.profile.name == "go get")
     elif role == "script":
         draft.script(operand.word)
     elif role == "url":
         draft.urls.append(UrlUse(operand.word))
     elif role == "revision":
         use_revision(draft, operand.word, operand.at, parsed.dash_dash)
-
-
-def _use_package(draft: Draft, operand: Operand) -> None:
-    if is_url(operand.word):
-        draft.urls.append(UrlUse(operand.word))
-    else:
-        use_anything(draft, operand.word)

@@ -21,6 +21,7 @@ Meaning: TypeAlias = Literal[
     "target",  # a file or folder that the program writes by nature; it takes the place of the last operand
     "at",  # `@FILE` is read, other text is data
     "source",  # a URL, or a file or a whole folder to read
+    "package",  # a URL, a repository or a file with a package
     "names",  # a file with names of files to read
     "plugin",  # a name is data, a path loads code
     "run",  # another program
@@ -71,7 +72,9 @@ Role: TypeAlias = Literal[
     "pattern",  # data, unless an option stands in its place
     "url",
     "source",
-    "package",  # a URL, or a name that looks like a way out when it is a file
+    "package",  # a name, a URL, a repository or a file; `NAME @ SOURCE` too
+    "node_package",  # the same, where `OWNER/NAME` is a repository
+    "go_package",  # `HOST/PATH@VERSION`, or what is in the module
     "command",  # with all that follows: a command that is started
     "revision",  # of git: `REV`, `REV:PATH`, or a path when no `--` follows
 ]
