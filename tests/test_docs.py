@@ -1,0 +1,89 @@
+"""The reference pages are true: what they show loads, every key is there, and every call is decided as they say."""
+
+import re
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+import ci_agent
+from ci_agent import load_policy
+from ci_agent.policy.calls import expand_call
+from ci_agent.policy.checkup import run_own_tests
+from ci_agent.policy.document import ExamplesModel, LimitsModel, PolicyDocument, RuleModel, TestModel
+from ci_agent.providers.script import Script, ScriptedCall, ScriptedError, ScriptedTurn, ScriptedUsage, load_script
+from ci_agent.strict_yaml import load_yaml
+
+DOCS = Path(ci_agent.__file__).parent.parent / "docs"
+
+PAGES = {name: (DOCS / name).read_text() for name in ("policy.md", "scripted-model.md")}
+
+MARKED = re.compile(r"^<!-- (?P<mark>\w+) -->\n```yaml\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+ROW = re.compile(r"^\| `(?P<tool>\w+): (?P<value>.*?)` \| (?P<answer>allow|deny) \| (?P<by>\S+) \|", re.MULTILINE)
+
+
+def blocks(mark: str) -> list[str]:
+    """The YAML blocks of both pages with this mark."""
+    return [found["text"] for page in PAGES.values() for found in MARKED.finditer(page) if found["mark"] == mark]
+
+
+def decisions() -> list[tuple[str, str, str, str]]:
+    """The rows of the table of calls: tool, value, answer, and the rule or the code that decides."""
+    _, mark, after = PAGES["policy.md"].partition("<!-- decisions -->\n")
+    assert mark, "the table of calls is gone"
+    table = after.partition("\n\n")[0]
+    rows = [(row["tool"], row["value"].replace("\\|", "|"), row["answer"], row["by"]) for row in ROW.finditer(table)]
+    assert len(rows) == len(table.splitlines()) - 2 > 20, "a row of the table is not written like the others"
+    return rows
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    """The one that the page describes."""
+    for name in ("README.md", "src/app.py", "tests/test_app.py", "build/out.js", "logs/today.txt"):
+        file = tmp_path / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("Hello\n")
+    return tmp_path
+
+
+def test_every_yaml_block_is_marked_and_so_tried() -> None:
+    for name, page in PAGES.items():
+        assert page.count("```yaml") == len(MARKED.findall(page)) > 0, name
+    assert {mark for page in PAGES.values() for mark, _ in MARKED.findall(page)} == {"policy", "script"}
+
+
+@pytest.mark.parametrize("text", blocks("policy"))
+def test_a_policy_of_the_pages_loads_and_passes_its_own_tests(text: str, workspace: Path) -> None:
+    results = run_own_tests(load_policy(text=text, workspace=workspace))
+    assert results
+    assert [result for result in results if not result.passed] == []
+
+
+@pytest.mark.parametrize("text", blocks("script"))
+def test_a_script_of_the_pages_loads(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "script.yaml"
+    file.write_text(text)
+    assert load_script(file).turns
+
+
+@pytest.mark.parametrize(("tool", "value", "answer", "by"), decisions())
+def test_a_call_of_the_table_is_decided_as_it_says(
+    tool: str, value: str, answer: str, by: str, workspace: Path
+) -> None:
+    written = load_yaml(value, "call").value if value.startswith("{") else value
+    decision = load_policy(text=blocks("policy")[0], workspace=workspace).decide(tool, expand_call(tool, written))
+    assert (decision.effect, decision.rule_id or decision.code) == (answer, by), decision.reason
+
+
+@pytest.mark.parametrize("model", [PolicyDocument, RuleModel, LimitsModel, ExamplesModel, TestModel])
+def test_every_key_of_a_policy_is_in_its_example(model: type[BaseModel]) -> None:
+    example = blocks("policy")[0]
+    assert [key for key in model.model_fields if not re.search(rf"\b{key}:", example)] == []
+
+
+@pytest.mark.parametrize("model", [Script, ScriptedTurn, ScriptedCall, ScriptedUsage, ScriptedError])
+def test_every_key_of_a_script_is_in_its_example(model: type[BaseModel]) -> None:
+    example = blocks("script")[0]
+    assert [key for key in model.model_fields if not re.search(rf"\b{key}:", example)] == []
