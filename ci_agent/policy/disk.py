@@ -54,17 +54,27 @@ def walk(
 ) -> Iterator[tuple[tuple[str, ...], list[Entry]]]:
     """Each folder at or beneath one, by its names relative to it, with what it holds, as far as the selection says.
 
-    Symlinks are not followed, and belong to every selection: what they lead to may have any name.
+    Symlinks are not followed, and belong to every selection but one of plain files: what they lead to may have any
+    name. A folder whose name fits may be meant as a whole.
     """
-    pending: list[tuple[str, ...]] = [()]
+    pending: list[tuple[tuple[str, ...], Selection]] = [((), selection)]
     while pending:
-        above = pending.pop()
-        entries = [
-            entry for entry in read_folder(folder.joinpath(*above), budget) if entry.name not in selection.without
+        above, wanted = pending.pop()
+        entries = [entry for entry in read_folder(folder.joinpath(*above), budget) if entry.name not in wanted.without]
+        yield above, [entry for entry in entries if _is_selected(entry, wanted)]
+        whole = Selection(without=wanted.without)
+        pending += [
+            ((*above, entry.name), whole if _fits(entry, wanted) and not wanted.plain_files else wanted)
+            for entry in entries
+            if entry.is_dir(follow_symlinks=False)
         ]
-        yield above, [entry for entry in entries if _is_selected(entry, selection)]
-        pending += [(*above, entry.name) for entry in entries if entry.is_dir(follow_symlinks=False)]
 
 
 def _is_selected(entry: Entry, selection: Selection) -> bool:
-    return not selection.endings or entry.is_symlink() or entry.name.casefold().endswith(selection.endings)
+    if selection.plain_files and entry.is_symlink():
+        return False
+    return not selection.endings or entry.is_symlink() or _fits(entry, selection)
+
+
+def _fits(entry: Entry, selection: Selection) -> bool:
+    return bool(selection.endings) and entry.name.casefold().endswith(selection.endings)

@@ -8,7 +8,8 @@ from pathlib import Path
 from ci_agent.policy.disk import walk
 from ci_agent.policy.effects import Effects, FileUse, UrlUse
 from ci_agent.policy.facts import ExecFact, FileFact, NetFact, Origin, Span, UnknownFact
-from ci_agent.policy.file_facts import Place, possible_texts, use_facts
+from ci_agent.policy.file_facts import Place, file_fact, possible_texts, use_facts
+from ci_agent.policy.followed_links import follows_links, links_out
 from ci_agent.policy.possible_files import possible_files
 from ci_agent.policy.reading import Reading, Scene
 from ci_agent.policy.site import Site
@@ -49,7 +50,7 @@ def read_run(
     if words[0].literal is None:
         return place.unknown(f"which program {words[0].text} means is not known")
     effects = reading.site.interpret(words, input_names=scene.input_names)
-    found = [*_doubts(words, effects, place, scene.origin), *_files(reading.site, effects, place, scene)]
+    found = [*_doubts(words, effects, place, scene.origin), *_files(reading.site, words, effects, place, scene)]
     requests = [_request(use, scene) for use in effects.urls]
     perhaps: list[FileFact] = []
     for fact in possible_files(reading.site, effects.anything, _workplace(reading.site, effects, place)):
@@ -126,12 +127,29 @@ def _workplace(site: Site, effects: Effects, place: Place) -> Place:
     return place if effects.folder is None else replace(place, folder=resolve_folder(site, effects.folder, place))
 
 
-def _files(site: Site, effects: Effects, place: Place, scene: Scene) -> Iterator[FileFact | UnknownFact]:
+def _files(
+    site: Site, words: tuple[Word, ...], effects: Effects, place: Place, scene: Scene
+) -> Iterator[FileFact | UnknownFact]:
     if effects.folder is not None:
         yield from use_facts(site, FileUse("list", effects.folder), place)
     place = _workplace(site, effects, place)
+    found_in = [base for word in words for base in word.beneath]
     for use in effects.files:
-        yield from use_facts(site, use, place.at(scene.span(use.path.span)))
+        at = place.at(scene.span(use.path.span))
+        found = use.path in found_in
+        for fact in use_facts(site, use, at):
+            yield fact
+            if isinstance(fact, FileFact) and (found or follows_links(words)):
+                yield from _linked(site, fact, at, found)
+
+
+def _linked(site: Site, folder: FileFact, place: Place, found: bool) -> Iterator[FileFact | UnknownFact]:
+    """What is read by way of the links in a folder."""
+    if folder.effect != "read" or not folder.recursive:
+        return
+    for link, target in links_out(folder.path, folder.selection, place.budget, found=found):
+        fact = file_fact(site, str(target), "read", place, beneath=[])
+        yield replace(fact, written=link) if isinstance(fact, FileFact) else fact
 
 
 def _request(use: UrlUse, scene: Scene) -> NetFact | UnknownFact:

@@ -14,6 +14,8 @@ class Selection:
     """Those whose names end in one of these (`.py`); empty: all."""
     without: tuple[str, ...] = ()
     """Names that are passed by, with all beneath them (`.git`)."""
+    plain_files: bool = False
+    """Neither folders nor links are among them (`find -type f`)."""
 
 
 EVERYTHING: Final = Selection()

@@ -11,15 +11,15 @@ policy: 1
 rules:
   - id: programs
     allow: bash
-    command: ["{find,grep,xargs,cat,wc,mypy,black,eslint,gofmt} **", "ruff check **", "git ls-files **"]
+    command: ["{find,grep,xargs,cat,mytool,tar,wc,mypy,black,eslint,gofmt} **", "ruff check **", "git ls-files **"]
   - {id: secrets, deny: read, path: ["**/.env", "**/.git/config"]}
 """
 
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
-    for name in (".git/config", ".env", "a.py", "sub/b.py"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+    for name in (".git/config", ".env", "a.py", "sub/b.py", "sub/deep/inner/.env"):
+        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
         (tmp_path / name).write_text("x")
     return tmp_path
 
@@ -43,6 +43,8 @@ def policy(workspace: Path) -> Policy:
         "find .git -name '*.py' -exec cat {} +",
         "grep -rn x --include='*.py' .",
         "grep -rn x --include='*.py' --include='*.md' .",
+        "find . -type f -name deep -exec grep -r TOP {} +",
+        "find . -name '*.py' -type f -exec cat {} +",
     ],
 )
 def test_a_search_that_does_not_come_to_the_file_is_allowed(policy: Policy, command: str) -> None:
@@ -72,6 +74,11 @@ def test_a_search_that_does_not_come_to_the_file_is_allowed(policy: Policy, comm
         "find . -newer -name -exec cat {} +",
         "find . -name config -exec cat {} +",
         "git ls-files | xargs cat",
+        "find . -name deep -exec grep -r TOP {} +",
+        "find . -name '*eep' -exec grep -r TOP {} +",
+        "find . -name deep -print0 | xargs -0 grep -r TOP",
+        "find . -type d -name deep -exec mytool {} +",
+        "find . -name deep -type d -exec tar cf - {} +",
     ],
 )
 def test_a_search_that_comes_to_it_is_denied(policy: Policy, command: str) -> None:
@@ -85,3 +92,12 @@ def test_a_search_that_comes_to_it_is_denied(policy: Policy, command: str) -> No
 def test_a_link_of_a_fitting_name_is_followed_to_the_file(policy: Policy, workspace: Path, command: str) -> None:
     (workspace / "link.py").symlink_to(".env")
     assert policy.decide("bash", {"command": command}).effect == "deny"
+
+
+@pytest.mark.parametrize("command", ["find . -type f -name '*.py' -exec cat {} +", "find . -type f | xargs wc -l"])
+def test_plain_files_are_no_links(workspace: Path, command: str) -> None:
+    (workspace / "sub" / "link.py").symlink_to("/etc/hostname")
+    rules = RULES.partition("  - {id: secrets")[0]
+    policy = load_policy(text=rules, workspace=workspace)
+    assert policy.decide("bash", {"command": command}).effect == "allow"
+    assert policy.decide("bash", {"command": command.replace("-type f", "")}).effect == "deny"
