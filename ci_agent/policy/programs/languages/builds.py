@@ -121,7 +121,8 @@ def read_yq(parsed: Parsed, draft: Draft) -> None:
             draft.doubt(f"the expression {expression.word.text} is not known")
         elif _YQ_LOADS.search(expression.word.text) or _LOADS_MODULES.search(expression.word.text):
             draft.hazard(expression.at, "reads other files")
-        if not words and not expression.word.text.startswith("."):
+        # The Go program takes its first word for a file where one of that name exists (`yq .env`).
+        if not words or "/" in expression.word.text:
             draft.use("read", expression.word)
     for operand in words:
         draft.use("read", operand.word)
