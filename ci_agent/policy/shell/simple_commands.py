@@ -159,9 +159,12 @@ def _read_assignment(reader: Reader, role: Role) -> SourceAssignment:
 
 
 def _read_elements(reader: Reader) -> tuple[SourceWord, ...]:
+    """The words of an array. In a substitution, bash loses their backslashes and runs what stands on the next line."""
     words: list[SourceWord] = []
     start = reader.position
     reader.require_bash("an array")
+    if reader.enclosed is not None:
+        reader.fail("an array in a substitution")
     reader.position += 1
     _skip_array_blanks(reader)
     while not reader.at(")"):
@@ -176,10 +179,13 @@ def _read_elements(reader: Reader) -> tuple[SourceWord, ...]:
 
 
 def _skip_array_blanks(reader: Reader) -> None:
+    start = reader.position
     reader.skip_blanks()
     while reader.at("\n") and not reader.pending:
         reader.position += 1
         reader.skip_blanks()
+    if "#" in reader.text[start : reader.position]:
+        reader.fail("a comment in an array", start, reader.position)
 
 
 def _check_copy(reader: Reader, operator: str, target: SourceWord, start: int) -> None:

@@ -115,6 +115,10 @@ def test_a_deep_program_is_understood_from_deep_in_the_stack() -> None:
         ("x=$(ls <<E | wc a; rm b\nx\nE\n)", None),
         ("x=$(ls <<E\nx\nE\nwc a; rm b)", None),
         ("ls {a$,b}x", None),
+        ("x=$(a=(b\\|c); ls\nrm y)", None),
+        ("ls <(a=(b c))", None),
+        ("x=`a=(b c); rm y`", "rm"),
+        ("a=(b # )\nc)", None),
     ],
 )
 def test_what_a_single_reading_missed_is_seen_or_refused(text: str, name: str | None) -> None:
