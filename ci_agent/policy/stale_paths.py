@@ -2,15 +2,29 @@
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 from ci_agent.policy.disk import DiskBudget, walk
 from ci_agent.policy.facts import ExecFact, Fact, FileFact, UnknownFact
-from ci_agent.policy.reach import fold_names, names_of
+from ci_agent.policy.followed_links import follows_links
+from ci_agent.policy.reach import Names, fold_names, names_of
 
 _LINKERS: Final = frozenset({"ln", "link"})
-_MOVERS: Final = frozenset({"cp", "mv", "rsync", "install"})
+_MOVERS: Final = frozenset({"cp", "mv", "rsync", "install", "git mv"})
+_UNPACKERS_HERE: Final = frozenset({"bsdtar", "cpio", "pax", "7z", "7za", "7zr"})
+"""Nothing tells where they write."""
+_UNPACKERS: Final = _UNPACKERS_HERE | {"tar", "unzip", "rsync", "scp", "patch", "docker", "podman", "kubectl"}
+_GIT_UNPACKS: Final = frozenset(
+    {"am", "apply", "bisect", "checkout", "checkout-index", "cherry-pick", "merge", "pull", "read-tree", "rebase"}
+    | {"reset", "restore", "revert", "sparse-checkout", "stash", "submodule", "switch"}
+)
+"""Its commands that change files of the working tree, and so may put a link in the place of any."""
+_GIT_ONLY_SHOWS: Final = frozenset(
+    {"list", "show", "--check", "--stat", "--numstat", "--summary", "status", "--cached"}
+)
+_GIT_TAKES_VALUE: Final = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env"})
 _LINK_OPTION: Final = re.compile(r"-[A-Za-z]*[ls]|--(link|symbolic-link|links)")
 
 
@@ -20,6 +34,7 @@ def stale_paths(facts: Sequence[Fact], budget: DiskBudget) -> Iterator[UnknownFa
     for maker in facts:
         if isinstance(maker, ExecFact) and _base_name(maker) in _LINKERS | _MOVERS:
             yield from _through_links(maker, facts, budget)
+    yield from _through_unpacked(facts)
     if any(file.path.name.startswith("-") for fact in facts for file in _files(fact) if file.effect == "write"):
         for fact in facts:
             if isinstance(fact, ExecFact) and fact.has_open_glob:
@@ -49,11 +64,90 @@ def _may_make_links(command: ExecFact, budget: DiskBudget) -> bool:
     )
 
 
+def _through_unpacked(facts: Sequence[Fact]) -> Iterator[UnknownFact]:
+    """A doubt for each file beneath a folder into which nobody knows what is put."""
+    commands = [fact for fact in facts if isinstance(fact, ExecFact)]
+    everywhere = any(map(_changes_working_tree, commands))
+    makers: dict[Names, set[int]] = {}
+    for command in commands:
+        for folder in _unpacked_into(command):
+            makers.setdefault(fold_names(names_of(folder)), set()).add(id(command))
+    for fact in facts if everywhere or makers else ():
+        # Git itself follows no link of a working tree.
+        if isinstance(fact, ExecFact) and _is_git(fact):
+            continue
+        for file in _files(fact):
+            if (everywhere and _may_move(file, fact)) or _is_beneath(file, fact, makers):
+                why = f"{file.written} may become a link in the same call; use it in a call of its own"
+                yield UnknownFact(why, argument=file.argument, span=file.span)
+
+
+def _unpacked_into(maker: ExecFact) -> list[Path]:
+    name = _base_name(maker)
+    if name not in _UNPACKERS and name not in ("git clone", "git worktree"):
+        return []
+    written = [file for file in maker.files if file.effect == "write"]
+    # A new archive, or a patched file that is named, is no folder.
+    made = [file.written for file in written if file.recursive or file.is_folder or _is_git(maker)]
+    return made or ([maker.folder] if name in _UNPACKERS_HERE else [])
+
+
+def _is_beneath(file: FileFact, reader: Fact, makers: Mapping[Names, set[int]]) -> bool:
+    """Whether another command unpacks into a folder above the file, or into the one that is read with its links."""
+    names = fold_names(names_of(file.written))
+    follows = file.recursive and file.effect == "read" and _follows(reader)
+    above = [names[:size] for size in range(len(names) + follows)]
+    return any(makers.get(each, set()) - {id(reader)} for each in above)
+
+
+def _may_move(file: FileFact, reader: Fact) -> bool:
+    """A whole folder that a program starts in stays where it is, and the links in it are followed by few."""
+    if file.effect == "list":
+        return False
+    is_start = isinstance(reader, ExecFact) and file.written == reader.folder
+    return file not in _perhaps(reader) and not (is_start and not _follows(reader))
+
+
+def _follows(reader: Fact) -> bool:
+    return not isinstance(reader, ExecFact) or follows_links(reader.words)
+
+
+def _is_git(command: ExecFact) -> bool:
+    return _base_name(command).partition(" ")[0] == "git"
+
+
+def _changes_working_tree(command: ExecFact) -> bool:
+    name, _, subcommand = _base_name(command).partition(" ")
+    if name != "git" or subcommand not in _GIT_UNPACKS:
+        return False
+    texts = [word.text for word in command.words[1:]]
+    if subcommand == "reset":
+        return any(text.startswith("--") and len(text) > 2 for text in texts)
+    # A new branch where one stands changes no file.
+    is_new_branch = subcommand in ("checkout", "switch") and re.fullmatch(r"-[bBcC] \S+", " ".join(texts[-2:]))
+    return not is_new_branch and _GIT_ONLY_SHOWS.isdisjoint(texts)
+
+
 def _base_name(command: ExecFact) -> str:
-    return os.path.basename(command.words[0].text)
+    """With the subcommand, for git."""
+    name = os.path.basename(command.words[0].text)
+    return f"git {_git_subcommand(command)}" if name == "git" else name
+
+
+def _git_subcommand(command: ExecFact) -> str:
+    takes_value = False
+    for word in command.words[1:]:
+        if not takes_value and not word.text.startswith("-"):
+            return word.text
+        takes_value = word.text in _GIT_TAKES_VALUE
+    return ""
 
 
 def _files(fact: Fact) -> tuple[FileFact, ...]:
     if isinstance(fact, ExecFact):
         return fact.files + fact.perhaps
     return (fact,) if isinstance(fact, FileFact) else ()
+
+
+def _perhaps(fact: Fact) -> tuple[FileFact, ...]:
+    return fact.perhaps if isinstance(fact, ExecFact) else ()
