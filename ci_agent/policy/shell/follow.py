@@ -57,10 +57,14 @@ def _run_and_or(trail: Trail, item: AndOr, folder: Folder, tested: bool) -> Outc
         trail.close_scope(scope)
         return Outcome(folder, UNREACHABLE)
     outcome = _run_pipelines(trail, item, folder, tested)
-    first = item.pipelines[0]
-    if trail.errexit and not (tested or item.operators or first.negated or len(first.stages) > 1):
+    if trail.errexit and not (tested or item.operators) and _is_simple(item.pipelines[0]):
         return Outcome(outcome.success, UNREACHABLE)
     return outcome
+
+
+def _is_simple(pipeline: Pipeline) -> bool:
+    """Whether its failure ends the shell under `set -e`; that of a compound command may come from what was tested."""
+    return not pipeline.negated and len(pipeline.stages) == 1 and isinstance(pipeline.stages[0], Simple)
 
 
 def _run_pipelines(trail: Trail, item: AndOr, folder: Folder, tested: bool) -> Outcome:

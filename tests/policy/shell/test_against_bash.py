@@ -67,10 +67,8 @@ class _Generator:
         self._random = random.Random(seed)
         self._seeds = seeds
         self._pieces, self._names = _divide(_PIECES), _NAMES.split()
-        self._redirects, self._tokens = (
-            _REDIRECTS.split(),
-            [*_TOKENS.split(), " ", " ", "\n", "\n", "\\\n", "\t", "\\ "],
-        )
+        self._redirects = _divide(_REDIRECTS)
+        self._tokens = [*_TOKENS.split(), " ", " ", "\n", "\n", "\\\n", "\t", "\\ "]
         self._bodies: list[str] = []
 
     def line(self) -> str:
@@ -172,6 +170,8 @@ class _Generator:
                 f"ls $({body})",
                 f'ls "$({body})"',
                 f"set -e; {body}",
+                f"set -e; cd {words.split()[0]}; {body}",
+                f"set -e; {{ cd sub && {body}{end}}}; {other}",
                 f"cd sub && {body}; {other}",
                 f"cd sub || exit{end}{body}",
                 f"for {name} in sub .; do (cd ${name} && {body}); done",
