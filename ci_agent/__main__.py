@@ -1,7 +1,10 @@
 """`ci-agent` and `python -P -m ci_agent`: the one place where errors for a person become a line and an exit code."""
 
+import errno
+import os
 import sys
 import traceback
+from typing import NoReturn
 
 import click
 
@@ -9,26 +12,43 @@ from ci_agent.cli.app import cli
 from ci_agent.errors import CIAgentError
 from ci_agent.terminal import printable
 
+EXIT_NEGATIVE = 1
 EXIT_INTERNAL = 70
+
+_STDOUT_TAKES_NOTHING = {errno.EPIPE, errno.ENOSPC}
+"""What a closed pipe and a full disk answer. Errors of other files have become a CIAgentError before they come here."""
 
 
 def main() -> None:
     """Run the command line and exit; never returns."""
     try:
-        sys.exit(cli.main(prog_name="ci-agent", standalone_mode=False) or 0)
+        exit_code = cli.main(prog_name="ci-agent", standalone_mode=False) or 0
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        sys.exit(exit_code)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
     except click.Abort:
         sys.exit(130)
+    except OSError as error:
+        if error.errno not in _STDOUT_TAKES_NOTHING:
+            _end_with_a_bug()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or Python tries again at exit, and ends with a code of its own
+        print(f"ci-agent: stdout cannot be written: {os.strerror(error.errno or 0)}", file=sys.stderr)
+        sys.exit(EXIT_NEGATIVE)
     except CIAgentError as error:
         for line in str(error).splitlines():
             print(f"ci-agent: {printable(line)}", file=sys.stderr)
         sys.exit(error.exit_code)
     except Exception:  # noqa: BLE001 - the boundary: a bug gets its traceback and its own exit code
-        traceback.print_exc()
-        print("ci-agent: internal error: this is a bug in ci-agent, please report it", file=sys.stderr)
-        sys.exit(EXIT_INTERNAL)
+        _end_with_a_bug()
+
+
+def _end_with_a_bug() -> NoReturn:
+    traceback.print_exc()
+    print("ci-agent: internal error: this is a bug in ci-agent, please report it", file=sys.stderr)
+    sys.exit(EXIT_INTERNAL)
 
 
 if __name__ == "__main__":

@@ -54,7 +54,8 @@ def load_policy(
     Raises ConfigurationError, with `file:line:column` for what is wrong in a file.
     """
     source = load_policy_source(name_or_path, text=text)
-    return compile_policy(source, open_workspace(workspace), around=_surroundings(os.environ, ()))
+    around = _surroundings(os.environ, (), child_environment(os.environ))
+    return compile_policy(source, open_workspace(workspace), around=around)
 
 
 def create_redactor(settings: RunSettings) -> Redactor:
@@ -87,7 +88,7 @@ def run(
         journal.on_record = observers.record
         recorder = Recorder(journal, redactor, _now, time.monotonic)
         recorder.run_start(_start(settings, parts))
-        _say_where(observers, parts, place, recovered)
+        _say_where(settings, observers, parts, place, recovered)
         happened = _execute(settings, parts, recorder, observers, cancel or CancelToken())
         ending = conclude_run(happened, settings, tampered=not journal.is_intact())
         recorder.run_end(ending)
@@ -118,6 +119,7 @@ def _wire(settings: RunSettings, place: Place) -> _Parts:
     model, stream_fn = _open_model(settings.model)
     limits = tightest(settings.policy.source.limits, settings.limits)
     _refuse_unknown_price(limits, model)
+    _refuse_missing_spill_folder(settings.spill_folder)
     workspace = settings.policy.site.workspace
     records = tuple(path for path in (place.journal, place.document, settings.lock) if path)
     environment = child_environment(settings.environment, settings.pass_env, settings.secret_env)
@@ -192,6 +194,11 @@ def _open_model(text: str) -> tuple[Model, StreamFn]:
     return model, PROVIDERS[model.provider].create(model, _now)
 
 
+def _refuse_missing_spill_folder(folder: Path | None) -> None:
+    if folder is not None and not (folder.is_dir() and os.access(folder, os.W_OK)):
+        raise ConfigurationError(f"the spill folder {str(folder)!r} is no folder that can be written to: create it")
+
+
 def _refuse_unknown_price(limits: RunLimits, model: Model) -> None:
     if limits.max_cost_usd is not None:
         raise ConfigurationError(
@@ -206,13 +213,15 @@ def _sandbox(requested: SandboxMode) -> SandboxFacts:
     return SandboxFacts(kind="none", requested=requested)
 
 
-def _surroundings(environment: Mapping[str, str], records: tuple[Path, ...]) -> Surroundings:
+def _surroundings(
+    environment: Mapping[str, str], records: tuple[Path, ...], exported: Mapping[str, str]
+) -> Surroundings:
     home = environment.get("HOME")
     return Surroundings(
         home=real_path(home) if home else None,
         records=tuple(map(real_path, records)),
         runner_files=runner_command_files(environment),
-        exported=frozenset({*child_environment(environment), CALL_VARIABLE}),
+        exported=frozenset({*exported, CALL_VARIABLE}),
     )
 
 
@@ -296,19 +305,25 @@ def _start(settings: RunSettings, parts: _Parts) -> RunStart:
         version=__version__,
         workspace=str(parts.workspace.root),
         model=parts.model,
+        options={"system_prompt": _system_prompt(settings, parts)},
         policy=PolicyFacts(source.name, source.sha256, len(source.rules), asdict(parts.limits)),
         sandbox=parts.sandbox,
         ci=detect_ci(settings.environment),
     )
 
 
-def _say_where(observers: Observers, parts: _Parts, place: Place, recovered: Path | None) -> None:
+def _say_where(
+    settings: RunSettings, observers: Observers, parts: _Parts, place: Place, recovered: Path | None
+) -> None:
     record = place.document or place.journal
     policy = parts.policy.source
     rules = f"policy {policy.name} ({len(policy.rules)} rules)"
     observers.note(f"{parts.model}  {rules}  sandbox {parts.sandbox.kind}  record {record}")
     for name in parts.loosened:
         observers.note(f"{name}: the policy's own limit is lower and counts")
+    for name in settings.secret_env:
+        if not settings.environment.get(name):
+            observers.note(f"--secret-env {name}: no such variable is set, nothing is hidden for it")
     if recovered is not None:
         observers.note(f"an earlier run was killed; its record is in {recovered}")
 

@@ -32,7 +32,7 @@ class RunSettings:
     limits: Limits = field(default_factory=Limits)
     """They tighten the policy's limits and never loosen them."""
     tool_timeout_s: float | None = None
-    """For each call; None: 120 for bash, 30 for the others."""
+    """For each call, whatever it asks for; None: 120 for bash (up to 600 if it asks), 30 for the others."""
     output_schema: JsonObject | None = None
     """JSON Schema that the final answer must satisfy."""
     transcript: Path | None = None
@@ -47,6 +47,8 @@ class RunSettings:
     sandbox: SandboxMode = "auto"
     secret_env: tuple[str, ...] = ()
     """Names of variables whose values must not be recorded, beside those whose names look secret."""
+    pass_env: tuple[str, ...] = ()
+    """Names of variables that commands get besides the usual ones."""
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     """What the environment of tools is made of, by an allow-list."""
 

@@ -47,8 +47,7 @@ def deliver(result: RunResult, output: OutputFormat | None) -> JsonObject:
 def write_stream(stream: TextIO, chunks: Iterable[str]) -> None:
     """Write and flush; OSError when the stream does not take it, and nothing is tried again at exit."""
     try:
-        for chunk in chunks:
-            stream.write(chunk)
+        stream.writelines(chunks)
         stream.flush()
     except OSError:
         # Python flushes once more at exit, and would end with a code of its own.

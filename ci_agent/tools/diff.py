@@ -44,7 +44,11 @@ def _common(old: Sequence[str], new: Sequence[str]) -> int:
 def _hunks(old: Sequence[str], new: Sequence[str], before: int, after: int) -> list[str]:
     """The lines of the diff after its two headings; `before` and `after` are how much context stands around."""
     if len(old) + len(new) <= _MAX_COMPARED_LINES:
-        return list(difflib.unified_diff(old, new, n=_CONTEXT_LINES))[2:]
+        hunks = list(difflib.unified_diff(old, new, n=_CONTEXT_LINES))[2:]
+        # In repetitive text the smallest diff may reach into the lines that were to be context; without context behind
+        # it, a hunk claims to stand at the end of the file.
+        if all(line.startswith(" ") for line in hunks[len(hunks) - after :]):
+            return hunks
     return [
         f"@@ -{_range(len(old))} +{_range(len(new))} @@\n",
         *(f" {line}" for line in old[:before]),

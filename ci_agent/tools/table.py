@@ -25,6 +25,8 @@ PermitsPath: TypeAlias = Callable[[str, Literal["read", "write"], Path], bool]
 
 DEFAULT_TIMEOUT_S = 30.0
 DEFAULT_BASH_TIMEOUT_S = 120.0
+MAX_BASH_TIMEOUT_S = 600.0
+"""What the model may ask for with bash's `timeout`, unless the person has set a time-out for all tools."""
 
 _FILE_TOOLS: dict[str, Callable[[FileAccess], Tool]] = {
     "read": create_read_tool,
@@ -49,7 +51,7 @@ class ToolSettings:
     environment: Mapping[str, str]
     """All that child processes get."""
     timeout_s: float | None = None
-    """For each call; None: 120 for bash, 30 for the others."""
+    """For each call, whatever it asks for; None: 120 for bash (up to 600 if it asks), 30 for the others."""
     spill_folder: Path | None = None
 
 
@@ -64,6 +66,7 @@ def create_tools(settings: ToolSettings) -> dict[str, Tool]:
         settings.workspace,
         settings.environment,
         default_timeout_s=settings.timeout_s or DEFAULT_BASH_TIMEOUT_S,
+        max_timeout_s=settings.timeout_s or MAX_BASH_TIMEOUT_S,
         spill_folder=settings.spill_folder,
     )
     return {tool.name: tool for tool in (*limited, bash)}

@@ -1,6 +1,9 @@
 """Bad input gets one clear line and its exit code, before anything starts."""
 
+import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -111,3 +114,26 @@ def test_a_script_that_ends_early_is_the_providers_failure_with_its_record(
     assert done.returncode == 4
     assert "the script script.yaml has 1 turns, and the loop asked for one more" in done.stderr
     assert (workspace / "t.json").exists()
+
+
+def test_output_that_nobody_takes_is_never_a_success(ci_agent: Any, good: dict[str, str], workspace: Path) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("only Linux has /dev/full")
+    command = f"{sys.executable} -P -m ci_agent"
+    run = f"{command} run {' '.join(flags(good))} --transcript t.json Go."
+    codes = [
+        subprocess.run(["bash", "-c", line], cwd=workspace, capture_output=True, check=False, timeout=60).returncode
+        for line in (f"{run} > /dev/full", f"{run} 2> /dev/full", f"{command} policy list > /dev/full")
+    ]
+    assert codes == [1, 0, 1]
+    assert json.loads((workspace / "t.json").read_text())["result"]["exit_code"] == 0
+
+
+def test_a_spill_folder_that_is_missing_is_refused(ci_agent: Any, good: dict[str, str]) -> None:
+    done = ci_agent("run", *flags({**good, "--spill-dir": "nowhere"}), "Go.")
+    assert (done.returncode, "the spill folder 'nowhere'" in done.stderr) == (3, True)
+
+
+def test_a_secret_that_is_not_set_is_named(ci_agent: Any, good: dict[str, str]) -> None:
+    done = ci_agent("run", *flags({**good, "--secret-env": "PLIAN"}), "Go.")
+    assert (done.returncode, "--secret-env PLIAN: no such variable is set" in done.stderr) == (0, True)

@@ -291,3 +291,33 @@ turns:
     document = json.loads(done.stdout)
     assert "MY_API_KEY" not in document["tool_calls"][0]["content"][0]["text"]
     assert document["redactions"]["count"] > 0
+
+
+def test_commands_get_the_variables_that_were_asked_for(run_json: Run, policy: Write, script: Write) -> None:
+    rules = 'rules: [{id: env, allow: bash, command: ["env"]}]\n'
+    turns = "turns: [{tool_calls: [{name: bash, arguments: {command: env}}]}, {text: done}]"
+    flags = ["--policy", policy(rules), "--model", script(turns), "--pass-env", "JAVA_HOME", "Go."]
+    _, document = run_json(*flags, env={"JAVA_HOME": "/opt/java", "GOPATH": "/go"})
+    shown = document["tool_calls"][0]["content"][0]["text"]
+    assert ("JAVA_HOME=/opt/java" in shown, "GOPATH" in shown) == (True, False)
+
+
+def test_a_time_out_for_tools_holds_whatever_the_model_asks_for(run_json: Run, policy: Write, script: Write) -> None:
+    turns = """
+turns:
+  - tool_calls:
+      - {id: more, name: bash, arguments: {command: sleep 60, timeout: 600}}
+      - {id: same, name: bash, arguments: {command: sleep 60}}
+  - {expect: {more: "0.3"}, text: done}
+"""
+    flags = ["--policy", policy(EVERYTHING), "--model", script(turns), "--tool-timeout", "0.3"]
+    _, document = run_json(*flags, "Go.")
+    assert statuses(document) == [("more", "error", "arguments"), ("same", "error", "execute")]
+    assert document["tool_calls"][1]["details"]["timed_out"] is True
+
+
+def test_the_system_prompt_is_on_record(run_json: Run, script: Write, workspace: Path) -> None:
+    (workspace / "more.txt").write_text("Speak German.")
+    flags = ["--policy", "read-only", "--model", script("turns: [{text: hi}]"), "--append-system-file", "more.txt"]
+    _, document = run_json(*flags, "Go.")
+    assert document["model"]["options"]["system_prompt"].endswith("\n\nSpeak German.")

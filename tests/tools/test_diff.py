@@ -57,3 +57,13 @@ def test_git_makes_the_second_text_from_the_first_and_the_difference(before: str
         file.write_text(before)
         subprocess.run(["git", "apply", "-"], cwd=folder, input=diff, text=True, check=True)
         assert file.read_text() == after
+
+
+def test_a_diff_of_repetitive_text_keeps_its_context_so_that_git_takes_it(tmp_path: Path) -> None:
+    before, after = "a\na\nb\na\nend\n", "a\nb\na\nb\na\nend\n"
+    assert unified_diff(before, after, "f") == ("--- a/f\n+++ b/f\n@@ -1,4 +1,5 @@\n a\n+b\n a\n b\n a\n")
+    (tmp_path / "f").write_text(before)
+    applied = subprocess.run(
+        ["git", "apply", "-"], cwd=tmp_path, input=unified_diff(before, after, "f").encode(), check=False
+    )
+    assert (applied.returncode, (tmp_path / "f").read_text()) == (0, after)
