@@ -48,6 +48,9 @@ def _headline(policy: str, found: Suggestions) -> str:
 
 def _comments(suggestion: Suggestion) -> Iterator[str]:
     yield f"  # denied: {_places(suggestion.calls)}"
+    for glob in (*(suggestion.rule.path or ()), *(suggestion.rule.paths or ())):
+        if glob.startswith("/"):
+            yield f"  # outside the workspace: {_short(glob)}"
     for witness in suggestion.also_allows:
         yield f"  # also allows: {_short(describe_call(witness.tool, witness.arguments))}"
     for finding in suggestion.findings:

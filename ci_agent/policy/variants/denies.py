@@ -34,15 +34,8 @@ _MAX_PATHS: Final = 4
 _LINES: Final = (
     *("/usr/bin/COMMAND", "./COMMAND", "''COMMAND", "\\COMMAND", "command COMMAND", "env COMMAND", "timeout 5 COMMAND"),
     *("nohup COMMAND", "(COMMAND)", "true && COMMAND", "! COMMAND", "if COMMAND; then true; fi", "echo $(COMMAND)"),
-    *(
-        "f() { COMMAND; }; f",
-        "COMMAND \\\n",
-        "COMMAND &",
-        "bash -c QUOTED",
-        "eval QUOTED",
-        "xargs COMMAND",
-        "$Y COMMAND",
-    ),
+    *("f() { COMMAND; }; f", "COMMAND \\\n", "COMMAND &", "$Y COMMAND"),
+    *("bash -c QUOTED", "eval QUOTED", "xargs COMMAND"),
 )
 """In each of them bash runs COMMAND, with at most some words behind it."""
 

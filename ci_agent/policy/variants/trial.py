@@ -135,10 +135,8 @@ def _command_variants(trial: _Trial, base: Base) -> Iterator[Variant]:
 
 def _granted_commands(trial: _Trial, call: Witness) -> Iterator[tuple[Sequence[str], str | None]]:
     """The simple commands of a line that are allowed by themselves too, each with the rule that grants it."""
-    command = call.arguments.get("command")
-    for words in (
-        simple_commands(trial.policy.site, command) if call.tool == "bash" and isinstance(command, str) else ()
-    ):
-        decision = trial.decide(command_call(words))
-        if decision.effect == "allow":
-            yield words, decision.rule_id
+    if call.tool == "bash":
+        for words in simple_commands(trial.policy.site, str(call.arguments.get("command"))):
+            decision = trial.decide(command_call(words))
+            if decision.effect == "allow":
+                yield words, decision.rule_id
