@@ -28,20 +28,19 @@ def test_every_line_beside_the_rules_is_a_comment() -> None:
     found = Suggestions((suggestion,), (NotSuggested(call(13, path="a\nb"), "rule", "no\nway"),), (call(14),))
     text = render_suggestions("p.yml", found, [SkippedCall("t.json", 15, "ls", "run_limit")], ["decided here"])
     evidence = ", ".join(f"t.json #{seq}" for seq in range(1, 11))
-    assert (
-        text
-        == rf"""# 1 rule for 12 denied calls, as narrow as they can be: what you want of them goes beneath `rules:` in p.yml
-
-  # denied: {evidence} and 2 more
-  # outside the workspace: /etc/hostname
-  # also allows: bash: "a\nb"
-  # warning: x: both\ntogether (for example read: a) [edits-what-runs]
-  - id: x
-    allow: read
-
-# not suggested:
-#   t.json #13  read  a\nb  rule: no\nway
-# allowed by the policy already: t.json #14
-# left out: 1 call (1 run limit)
-# decided here"""
+    headline = (
+        "# 1 rule for 12 denied calls, as narrow as they can be: what you want of them goes beneath `rules:` in p.yml"
     )
+    assert text.splitlines() == [
+        *(headline, ""),
+        f"  # denied: {evidence} and 2 more",
+        "  # outside the workspace: /etc/hostname",
+        r'''  # also allows: bash: "a\nb"''',
+        r"  # warning: x: both\ntogether (for example read: a) [edits-what-runs]",
+        *("  - id: x", "    allow: read", ""),
+        "# not suggested:",
+        r"#   t.json #13  read  a\nb  rule: no\nway",
+        "# allowed by the policy already: t.json #14",
+        "# left out: 1 call (1 run limit)",
+        "# decided here",
+    ]
