@@ -101,7 +101,7 @@ class Denials:
 
     def _beneath(self, denies: FileDenies, fact: FileFact) -> CompiledRule | None:
         """The first rule that forbids something that exists beneath a folder, and where a link there leads."""
-        for above, entries in walk(fact.path, self.budget, fact.selection):
+        for above, entries in walk(fact.path, self.budget.at(fact.path, self.site.workspace.root), fact.selection):
             names = [fold(entry.name) for entry in entries]
             found = [denies.about_any((*start, *fold_names(above)), names) for start in fact.denied_names]
             links = [os.path.realpath(entry.path) for entry in entries if entry.is_symlink()]

@@ -13,6 +13,9 @@ from ci_agent.policy.words import EVERYTHING, Selection
 MAX_ENTRIES = 100_000
 """Entries of folders that one decision looks at."""
 
+MAX_ENTRIES_ABROAD = 10_000
+"""How many of them may lie outside the workspace, where little is granted and much is there."""
+
 MAX_NAMES = 1_000
 """Names that the globs of one call may become."""
 
@@ -25,11 +28,21 @@ class DiskBudget:
 
     entries: int = MAX_ENTRIES
     names: int = MAX_NAMES
+    most: int = MAX_ENTRIES
+    _abroad: "DiskBudget | None" = None
+
+    def at(self, folder: Path, workspace: Path) -> "DiskBudget":
+        """What may be looked at there: less outside the workspace."""
+        if folder == workspace or workspace in folder.parents:
+            return self
+        if self._abroad is None:
+            self._abroad = DiskBudget(entries=MAX_ENTRIES_ABROAD, most=MAX_ENTRIES_ABROAD)
+        return self._abroad
 
     def spend_entries(self, count: int) -> None:
         self.entries -= count
         if self.entries < 0:
-            raise BoundExceededError(f"more than {MAX_ENTRIES} files would have to be looked at; name a smaller folder")
+            raise BoundExceededError(f"more than {self.most} files would have to be looked at; name a smaller folder")
 
     def spend_name(self) -> None:
         self.names -= 1

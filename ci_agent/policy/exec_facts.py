@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from ci_agent.policy.disk import walk
@@ -147,7 +148,8 @@ def _linked(site: Site, folder: FileFact, place: Place, found: bool) -> Iterator
     """What is read by way of the links in a folder."""
     if folder.effect != "read" or not folder.recursive:
         return
-    for link, target in links_out(folder.path, folder.selection, place.budget, found=found):
+    budget_at = partial(place.budget.at, workspace=site.workspace.root)
+    for link, target in links_out(folder.path, folder.selection, budget_at, found=found):
         fact = file_fact(site, str(target), "read", place, beneath=[])
         yield replace(fact, written=link) if isinstance(fact, FileFact) else fact
 

@@ -19,6 +19,7 @@ from ci_agent.policy.protected import (
     protected_beneath,
 )
 from ci_agent.policy.reach import Names
+from ci_agent.policy.shell.program import BoundExceededError
 from ci_agent.policy.shell_globs import UnknownGlobError, expand_glob
 from ci_agent.policy.site import Site
 from ci_agent.policy.words import Word
@@ -110,21 +111,32 @@ def file_fact(
         guarded = guard_read(path, site.around, recursive=recursive, by_tool=place.by_tool)
     else:
         recursive = beneath is not None or (effect == "delete" and is_folder)
-        at_stake = _at_stake_beneath(path, effect, is_folder, place)
+        at_stake = _at_stake_beneath(site, path, effect, is_folder, place)
         if beneath is not None and effect == "write":
             at_stake = [*(at_stake or ()), *beneath]
         guarded = _guard(site, path, at_stake, place)
     return FileFact(effect, path, written, is_folder, recursive, guarded, place.argument, place.span)
 
 
-def _at_stake_beneath(path: Path, effect: FileEffect, is_folder: bool, place: Place) -> list[Names] | None:
+def _at_stake_beneath(site: Site, path: Path, effect: FileEffect, is_folder: bool, place: Place) -> list[Names] | None:
     """The names beneath a path that may be written or deleted with it; None: it is written alone.
 
     Who writes a folder may write what is in it, as unpacking an archive does.
     """
     if is_folder:
-        return list(protected_beneath(path, place.budget, deleted=effect == "delete"))
+        return _protected_beneath(site, path, place, deleted=effect == "delete")
     return [] if effect == "delete" else None
+
+
+def _protected_beneath(site: Site, folder: Path, place: Place, *, deleted: bool = False) -> list[Names]:
+    """Outside the workspace, a folder that holds too much to look at may hold anything."""
+    budget = place.budget.at(folder, site.workspace.root)
+    try:
+        return list(protected_beneath(folder, budget, deleted=deleted))
+    except BoundExceededError:
+        if budget is place.budget:
+            raise
+        return list(UNKNOWN_NAMES)
 
 
 def _arriving(site: Site, use: FileUse, place: Place) -> list[Names]:
@@ -140,7 +152,7 @@ def _arriving(site: Site, use: FileUse, place: Place) -> list[Names]:
             origin = file_fact(site, text, "list", place)
             if not isinstance(origin, FileFact) or not origin.is_folder:
                 return list(UNKNOWN_NAMES)
-            names += protected_beneath(origin.path, place.budget)
+            names += _protected_beneath(site, origin.path, place)
     return names if use.contents else list(UNKNOWN_NAMES)
 
 
@@ -189,5 +201,5 @@ def _landing(site: Site, target: FileFact, source: str, place: Place) -> FileFac
         landed = file_fact(site, os.path.join(target.path, name), "write", place)
     if isinstance(landed, UnknownFact) or not origin.is_folder or landed.guarded != FREE:
         return landed
-    guarded = _guard(site, landed.path, list(protected_beneath(origin.path, place.budget)), place)
+    guarded = _guard(site, landed.path, _protected_beneath(site, origin.path, place), place)
     return replace(landed, recursive=True, guarded=guarded)

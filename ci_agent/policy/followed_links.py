@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -51,7 +51,9 @@ def _is_surely(word: Word, option: str) -> bool:
     return text == option or (len(option) == 2 and re.fullmatch(r"-[rRqy]+", text) is not None and option[1] in text)
 
 
-def links_out(folder: Path, selection: Selection, budget: DiskBudget, *, found: bool) -> Iterator[tuple[Path, Path]]:
+def links_out(
+    folder: Path, selection: Selection, budget_at: Callable[[Path], DiskBudget], *, found: bool
+) -> Iterator[tuple[Path, Path]]:
     """Each link, and where it leads, that is followed out of a folder, also by way of other folders.
 
     `found`: the names that the selection picks are handed to the program one by one, folders too.
@@ -63,7 +65,7 @@ def links_out(folder: Path, selection: Selection, budget: DiskBudget, *, found: 
         if any(start == each or each in start.parents for each in walked):
             continue
         walked.append(start)
-        for above, entries in walk(start, budget, selection):
+        for above, entries in walk(start, budget_at(start), selection):
             for entry in entries:
                 if not entry.is_symlink() or not _is_followed(entry, selection, found):
                     continue

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from ci_agent.policy.disk import MAX_ENTRIES, DiskBudget, walk
+from ci_agent.policy.disk import MAX_ENTRIES, MAX_ENTRIES_ABROAD, DiskBudget, walk
 from ci_agent.policy.shell.program import BoundExceededError
 
 
@@ -24,3 +24,14 @@ def test_a_walk_names_all_beneath_and_follows_no_link(folder: Path) -> None:
 def test_a_walk_that_sees_too_much_exceeds_a_bound(folder: Path) -> None:
     with pytest.raises(BoundExceededError, match=str(MAX_ENTRIES)):
         list(walk(folder, DiskBudget(entries=5)))
+
+
+def test_less_is_looked_at_outside_the_workspace(tmp_path: Path) -> None:
+    budget = DiskBudget()
+    inside = budget.at(tmp_path / "work" / "src", tmp_path / "work")
+    outside = budget.at(tmp_path, tmp_path / "work")
+    assert inside is budget
+    assert budget.at(tmp_path / "work", tmp_path / "work") is budget
+    assert (outside.entries, outside is budget.at(Path("/"), tmp_path / "work")) == (MAX_ENTRIES_ABROAD, True)
+    with pytest.raises(BoundExceededError, match=f"more than {MAX_ENTRIES_ABROAD} files"):
+        outside.spend_entries(MAX_ENTRIES_ABROAD + 1)

@@ -377,3 +377,14 @@ def test_a_rule_that_spells_a_head_writes_it(policy: MakePolicy, put: Put) -> No
     ]
     git = policy('- {id: git, allow: write, path: ".git/**"}')
     assert write(git, ".git/HEAD").effect == "allow"
+
+
+def test_a_folder_outside_that_holds_too_much_to_look_at_may_hold_anything(
+    policy: MakePolicy, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ci_agent.policy.disk.MAX_ENTRIES_ABROAD", 3)
+    outside = workspace.root.parent / "outside"
+    for name in "abcd":
+        (outside / name).mkdir(parents=True)
+    assert bash(policy(EVERYTHING), f"rm -rf {outside}").code == "hazard"
+    assert bash(policy(EVERYTHING), f"rm -rf {outside}/a").effect == "allow"
