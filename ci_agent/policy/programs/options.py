@@ -11,6 +11,9 @@ from ci_agent.policy.words import Word
 
 _GLOB_SPECIALS = frozenset("*?[\\")
 
+_MAX_REPEATS = 2
+"""How often a letter of one cluster is noted: none means more when it is there more often."""
+
 
 class Found(NamedTuple):
     """An option where it stands. `value` is None when it has none."""
@@ -238,9 +241,13 @@ def _note_value(parsed: Parsed, value: Word, position: int) -> None:
 def _read_cluster(parsed: Parsed, words: Sequence[Word], index: int, text: str) -> int:
     word, profile = words[index], parsed.profile
     position = 1
+    noted: dict[str, int] = {}
     while position < len(text):
         name = text[0] + text[position]
         position += 1
+        noted[name] = noted.get(name, 0) + 1
+        if noted[name] > _MAX_REPEATS:
+            continue
         if profile.numeric and text[position - 1].isdigit():
             parsed.options.append(Found(Option(name, "bare", "data"), name, index))
             continue

@@ -124,6 +124,12 @@ def _seconds(words: list[Word]) -> float:
         lambda n: ["git", "clone", "a" * n + ":"],
         lambda n: ["let", "1+" * n],
         lambda n: ["env", "-S", "a " * n],
+        lambda n: ["sed", "s/" + "[[:" * 10 * n + "/x/"],
+        lambda n: ["sed", "s/" + "[[:a" * 10 * n + "/x/"],
+        lambda n: ["sort", "-" + "b" * 10 * n],
+        lambda n: ["pip", "install", "x@" * n],
+        lambda n: ["git", "show", ":" * n],
+        lambda n: ["git", "log", "-L", ":a" * n],
     ],
 )
 def test_time_grows_with_the_number_of_words(make: Callable[[int], list[str]]) -> None:

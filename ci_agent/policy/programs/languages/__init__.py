@@ -47,6 +47,7 @@ LANGUAGES: Mapping[str, str] = {
     "git_show": "git.read_show",
     "install": "transfers.read_install",
     "interpreter": "builds.read_interpreter",
+    "ip": "launchers.read_ip",
     "jobs": "launchers.read_jobs",
     "jq": "builds.read_jq",
     "let": "builtins.read_let",

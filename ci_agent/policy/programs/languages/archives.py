@@ -10,45 +10,79 @@ _ENDINGS = frozenset(
 
 
 def read_tar(parsed: Parsed, draft: Draft) -> None:
-    """Members are relative to the last `-C`; the archive itself is not."""
+    """Members are relative to the `-C` in front of them, each of which is relative to the one before; the archive is
+    not."""
     extracts = parsed.has("-x", "--extract", "--get")
     lists = parsed.has("-t", "--list", "-d", "--diff", "--compare")
     shows = parsed.has("-O", "--to-stdout")
-    folders = [value for _, value in parsed.values("-C", "--directory", "--one-top-level")]
     for _, archive in parsed.values("-f", "--file"):
         if (archive.literal or ":").partition(":")[2]:
             draft.hazard(_index_of(parsed, archive), "reaches another host")
         draft.use("read" if extracts or lists else "write", archive)
+    folders = _folders(parsed)
     if extracts:
-        for folder in folders or [literal_word(".")]:
+        for folder in _reached(parsed, folders):
             draft.use("list" if shows else "write", folder, recursive=True)
-    elif not lists:
-        for folder in folders:
+    elif not lists or parsed.has("-d", "--diff", "--compare"):
+        for _, folder in folders:
             draft.use("list", folder)
         for operand in parsed.operands:
-            draft.use("read", _beneath(folders, operand.word), recursive=True)
+            before = [folder for at, folder in folders if at < operand.at]
+            draft.use("read", _beneath(before[-1] if before else None, operand.word), recursive=True)
+
+
+def _folders(parsed: Parsed) -> list[tuple[int, Word]]:
+    """Each folder that `-C` leads to, with where it says so."""
+    folders: list[tuple[int, Word]] = []
+    for index, value in parsed.values("-C", "--directory"):
+        folders.append((index, _beneath(folders[-1][1] if folders else None, value)))
+    return folders
+
+
+def _reached(parsed: Parsed, folders: list[tuple[int, Word]]) -> list[Word]:
+    """Where it unpacks: in each folder that has members behind it, in the last one when none has."""
+    reached = [folder for _, folder in folders]
+    if not folders or any(operand.at < folders[0][0] for operand in parsed.operands):
+        reached.insert(0, literal_word("."))
+    for _, subfolder in parsed.values("--one-top-level"):
+        reached = [_beneath(folder if folders else None, subfolder) for folder in reached]
+    return reached
 
 
 def _index_of(parsed: Parsed, value: Word) -> int:
     return next(found.at for found in parsed.options if found.value is value)
 
 
-def _beneath(folders: list[Word], member: Word) -> Word:
-    if not folders or member.literal is None or member.text.startswith("/"):
+def _beneath(folder: Word | None, member: Word) -> Word:
+    if folder is None or member.literal is None or member.text.startswith("/"):
         return member
-    return literal_word("/".join([*(folder.text for folder in folders), member.text]), member.span)
+    if folder.literal is None:
+        return Word("unknown", f"{folder.text}/{member.text}", member.span, prefix=folder.prefix)
+    return literal_word(f"{folder.text}/{member.text}", member.span)
 
 
 def read_zip(parsed: Parsed, draft: Draft) -> None:
-    """`zip ARCHIVE FILE...`."""
+    """`zip ARCHIVE FILE...`; with `-R` the operands are patterns of what lies beneath the folder."""
+    _refuse_double_letters(parsed, draft)
     words = [operand.word for operand in parsed.operands]
-    recursive = parsed.has("-r", "-R", "--recurse-paths", "--recurse-patterns")
+    searches = parsed.has("-R", "--recurse-patterns")
+    recursive = searches or parsed.has("-r", "--recurse-paths")
     if words:
         draft.use("write", words[0])
-    for word in words[1:]:
+    for word in [literal_word(".")] if searches else words[1:]:
         draft.use("read", word, recursive)
         if parsed.has("-m", "--move"):
             draft.use("delete", word, recursive)
+
+
+def _refuse_double_letters(parsed: Parsed, draft: Draft) -> None:
+    """In a cluster, `TT` and `lf` are options of two letters, whose values may follow at once."""
+    letters: dict[int, str] = {}
+    for found in parsed.options:
+        letters[found.at] = letters.get(found.at, "") + found.spelled.lstrip("-")
+    for index, cluster in letters.items():
+        if cluster.count("T") > 1 or {"l", "f"} <= set(cluster):
+            draft.hazard(index, "may run a command or write a file: write its options one by one")
 
 
 def read_unzip(parsed: Parsed, draft: Draft) -> None:

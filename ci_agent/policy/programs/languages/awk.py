@@ -20,8 +20,9 @@ _TOKEN = re.compile(
       | (?P<operator>\+\+|--|\*\*=?|\|\||&&|\|&|>>|[<>=!+*/%^-]=|!~|::|[-{}()\[\];,+*/%^!<>|?:~$=@])""",
     re.VERBOSE,
 )
-_REGEX = re.compile(r"/(?:[^/\\\n\[]|\\.|\[\^?+\]?+(?:[^/\]\n\\]|\\.)*+\])*+/")
-"""Without a bare slash between brackets: whether that ends it depends on the awk."""
+_REGEX = re.compile(r"/(?:[^/\\\n\[]|\\.|\[\^?+\]?+(?=(?P<set>(?:[^/\]\n\\]|\\.)*))(?P=set)\])*/")
+"""Without a bare slash between brackets: whether that ends it depends on the awk. What stands between them is looked
+ahead at, so that it is taken whole or not at all: possessive groups do not work on Python 3.11.0 to 3.11.4."""
 
 _DANGEROUS_NAMES = {
     "system": "runs a command",

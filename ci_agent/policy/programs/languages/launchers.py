@@ -54,6 +54,23 @@ def read_jobs(parsed: Parsed, draft: Draft) -> None:
         draft.run([operand.word for operand in parsed.operands])
 
 
+def read_ip(parsed: Parsed, draft: Draft) -> None:
+    """`ip addr` and its like show; `ip netns exec NAME COMMAND`, also cut short, runs; others change the network."""
+    words = [operand.word for operand in parsed.operands]
+    if words and (words[0].literal is None or _may_mean(words[0].text, "netns", "vrf")):
+        draft.run(words[3:])
+    for operand in parsed.operands[1:2]:
+        if operand.word.literal not in _IP_SHOWS:
+            draft.hazard(operand.at, "may change the network or start a command")
+
+
+_IP_SHOWS = frozenset({"show", "list", "ls", "sh", "get", "help", "identify", "pids"})
+
+
+def _may_mean(text: str, *names: str) -> bool:
+    return any(name.startswith(text) for name in names)
+
+
 def read_debugger(parsed: Parsed, draft: Draft) -> None:
     """`gdb --args COMMAND`, `lldb -- COMMAND`: what to do with it comes from standard input."""
     words = [operand.word for operand in parsed.operands]

@@ -1,7 +1,7 @@
 """sed scripts: which files they read and write, and whether they run a command."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ci_agent.policy.programs.draft import Draft
 from ci_agent.policy.programs.options import Parsed
@@ -21,6 +21,8 @@ class _Cursor:
     bracketed: bool
     """Whether a delimiter between `[` and `]` is an ordinary character: versions of sed differ."""
     position: int = 0
+    absent: set[str] = field(default_factory=set)
+    """Ends of character classes that do not come any more: looking for each again would take quadratic time."""
 
     def peek(self) -> str:
         return self.text[self.position : self.position + 1]
@@ -33,6 +35,13 @@ class _Cursor:
     def skip(self, chars: str) -> None:
         while self.peek() and self.peek() in chars:
             self.position += 1
+
+    def find(self, text: str, start: int) -> int:
+        """Where a text comes next, from a start that only grows; -1 when it does not."""
+        found = -1 if text in self.absent else self.text.find(text, start)
+        if found < 0:
+            self.absent.add(text)
+        return found
 
     def line(self) -> str:
         """The rest of the line; the newline is consumed."""
@@ -195,7 +204,7 @@ def _skip_bracket(cursor: _Cursor) -> None:
     while end < len(cursor.text) and cursor.text[end] not in "]\n":
         opening = cursor.text[end : end + 2]
         if opening in ("[:", "[.", "[="):
-            closing = cursor.text.find(opening[1] + "]", end + 2)
+            closing = cursor.find(opening[1] + "]", end + 2)
             end = end + 1 if closing < 0 else closing + 2
         else:
             end += 1
