@@ -300,7 +300,7 @@ def test_a_number_that_cannot_be_checked_is_a_message_and_no_crash() -> None:
 def test_no_arguments_keep_the_loop_busy(field_schema: JsonObject, value: Json) -> None:
     started = time.monotonic()
     assert problems_of(field_schema, value) != []
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 30  # what is not linear takes hours
 
 
 @pytest.mark.parametrize("pattern", ["^(?!-)", r"(a)\1", "(?<=a)b"])

@@ -83,10 +83,13 @@ def test_a_batch_runs_in_parallel_and_its_results_keep_the_order_of_the_message(
         subprocess.run(["sleep", "0.2"], check=True)
         return str(arguments["number"])
 
-    started = time.monotonic()
-    ran = lab.execute([lab.call("sleep", number=number) for number in range(5)], [lab.tool("sleep", sleep)])
-    assert time.monotonic() - started < 0.8
-    assert ran.result_texts == ["0", "1", "2", "3", "4"]
+    durations_s = []
+    for _ in range(3):  # the best of three, for machines that do other things as well
+        started = time.monotonic()
+        ran = lab.execute([lab.call("sleep", number=number) for number in range(5)], [lab.tool("sleep", sleep)])
+        durations_s.append(time.monotonic() - started)
+        assert ran.result_texts == ["0", "1", "2", "3", "4"]
+    assert min(durations_s) < 0.8
 
 
 def test_calls_end_in_the_order_in_which_they_finish_and_results_follow_in_the_order_of_the_message(lab: "Lab") -> None:

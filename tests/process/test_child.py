@@ -321,11 +321,11 @@ print(attempt("echo hi; exec sleep 60", timeout_s=0.5))
 
 def test_five_sleeps_at_once_take_as_long_as_one(run: Run) -> None:
     results: list[ProcessResult] = []
-    threads = [threading.Thread(target=lambda: results.append(run("sleep 0.5"))) for _ in range(5)]
+    threads = [threading.Thread(target=lambda: results.append(run("sleep 1"))) for _ in range(5)]
     started = time.monotonic()
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert [result.exit_status for result in results] == [0] * 5
-    assert time.monotonic() - started < 2.4
+    assert time.monotonic() - started < 4.5

@@ -257,4 +257,4 @@ def test_no_text_of_fifty_kilobytes_takes_long(text: str) -> None:
     )
     started = time.process_time()
     redactor.text(text)
-    assert time.process_time() - started < 1
+    assert time.process_time() - started < 10  # what is not linear takes minutes
