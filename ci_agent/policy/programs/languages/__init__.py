@@ -58,6 +58,7 @@ LANGUAGES: Mapping[str, str] = {
     "names": "builtins.read_names",
     "parallel": "shells.read_parallel",
     "patch": "transfers.read_patch",
+    "pytest": "builds.read_pytest",
     "sed": "sed.read",
     "sftp": "web.read_sftp",
     "shell": "shells.read_shell",

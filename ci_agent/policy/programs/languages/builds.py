@@ -10,7 +10,8 @@ from ci_agent.policy.words import Word, literal_word
 
 _VARIABLE = re.compile(r"[A-Za-z0-9_.-]+[:+?]*")
 _SWITCH = re.compile(r"[0-9]*|true|false|yes|no|y|n|on|off", re.IGNORECASE)
-_LOADS_MODULES = re.compile(r"\b(?:include|import)\b")
+_LOADS_MODULES = re.compile(r"\b(?:include|import|modulemeta)\b")
+_JQ_LOADS_FIRST = re.compile(r"[^\w.\[{(\"$|]*(?:module|import|include)\b")
 _YQ_LOADS = re.compile(r"\bload|\bstrload")
 _SQL_REACHES_FILES = re.compile(
     r"load_extension|writefile|readfile|\bedit\b|attach|vacuum|fts3_tokenizer|^\s*\.|\n\s*\.|zipfile|fsdir|virtual",
@@ -96,6 +97,19 @@ def read_argument_files(parsed: Parsed, draft: Draft) -> None:
             draft.use("read", tail(word, 1))
 
 
+def read_pytest(parsed: Parsed, draft: Draft) -> None:
+    """`-p no:NAME` leaves a plugin out; a report may be given a file (`--cov-report=xml:FILE`)."""
+    read_argument_files(parsed, draft)
+    for found in parsed.options:
+        value = found.value
+        alone = sum(other.at == found.at for other in parsed.options) == 1
+        if found.option.name == "-p" and alone and value and value.literal and value.text.startswith("no:"):
+            draft.hazards.pop(found.at, None)
+        if found.option.name == "--cov-report" and value is not None and ":" in value.text:
+            draft.use("write", literal_word(value.text.partition(":")[2], value.span) if value.literal else value)
+            draft.hazard(found.at, "writes a file")
+
+
 def read_jq(parsed: Parsed, draft: Draft) -> None:
     """The first operand is the program, unless it is in a file; after `--args` all are data."""
     words = list(parsed.operands)
@@ -103,11 +117,18 @@ def read_jq(parsed: Parsed, draft: Draft) -> None:
         program = words.pop(0)
         if program.word.literal is None:
             draft.doubt(f"the jq program {program.word.text} is not known")
-        elif _LOADS_MODULES.search(program.word.text):
+        elif _jq_loads(program.word.text):
             draft.hazard(program.at, "loads modules or data from other files")
     if not parsed.has("--args", "--jsonargs"):
         for operand in words:
             draft.use("read", operand.word)
+
+
+def _jq_loads(program: str) -> bool:
+    """`import` and `include` come first; elsewhere these words are names of fields. Comments are not looked through."""
+    if "#" in program or "modulemeta" in program:
+        return _LOADS_MODULES.search(program) is not None
+    return _JQ_LOADS_FIRST.match(program) is not None
 
 
 def read_yq(parsed: Parsed, draft: Draft) -> None:
