@@ -1,8 +1,9 @@
 """Globs for paths: `*` inside a name, `**` across folders, dot files like any other; matched name by name."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from ci_agent.policy.wildcards import STAR, Wildcard, expand, wildcard
 
@@ -28,6 +29,7 @@ def parse_path_glob(text: str) -> PathGlob:
     """
     if not text:
         raise ValueError("a path glob is empty")
+    _refuse_what_would_match_nothing(text)
     anchor, relative = _anchor(text)
     alternatives = tuple(_parts(alternative, text) for alternative in expand(_plain_brackets(relative, text)))
     return PathGlob(text, anchor, alternatives)
@@ -60,6 +62,21 @@ def covers_beneath(pattern: Sequence[Part], folder: Sequence[str]) -> bool:
 
 _NOTHING = Wildcard(("\0",))
 _EVERYTHING_BENEATH: tuple[Part, ...] = (None, wildcard(STAR))
+
+
+def _refuse_what_would_match_nothing(text: str) -> None:
+    """A slip that leaves a deny rule without effect must not pass in silence."""
+    plain = _ESCAPED.sub("", text)
+    if plain.count("{") != plain.count("}"):
+        raise ValueError(f"a brace in {text!r} has no partner; alternatives are written {{a,b}}, a brace itself \\{{")
+    if _VARIABLE.search(plain):
+        raise ValueError(f"variables are not known when a policy is read, in {text!r}; write the path itself, or ~/")
+    if "***" in plain:
+        raise ValueError(f"`***` in {text!r} has no meaning; `**` crosses folders, `*` stays inside one name")
+
+
+_ESCAPED: Final = re.compile(r"\\.")
+_VARIABLE: Final = re.compile(r"\$(?:\{|[A-Za-z_])|%[A-Z_]+%")
 
 
 def _anchor(text: str) -> tuple[Anchor, str]:

@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from ci_agent.policy.path_globs import covers_beneath, matches_parts, parse_path_glob
@@ -82,3 +84,24 @@ def test_everything_beneath_a_folder_fits_only_under_a_closing_globstar(glob: st
 
 def test_many_globstars_take_no_time() -> None:
     assert not fits("**/a/" * 40 + "b", "/".join("a" for _ in range(2_000)))
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("src/{a,b", "a brace in 'src/{a,b' has no partner"),
+        ("src/a,b}", "a brace in 'src/a,b}' has no partner"),
+        ("$HOME/**", "variables are not known when a policy is read, in '$HOME/**'"),
+        ("${PWD}/x", "variables are not known when a policy is read"),
+        ("%USERPROFILE%/x", "variables are not known when a policy is read"),
+        ("x/***", "`***` in 'x/***' has no meaning"),
+    ],
+)
+def test_a_slip_that_would_match_nothing_is_an_error(text: str, problem: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(problem)):
+        parse_path_glob(text)
+
+
+@pytest.mark.parametrize("text", [r"a\{b", "100%/x", "a$/b", "a$1/b", "{a,b}/{c}"])
+def test_names_with_such_characters_are_still_names(text: str) -> None:
+    assert parse_path_glob(text).text == text
