@@ -1,6 +1,7 @@
 """Words of which nobody knows whether they name files: what the disk says they would name."""
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -14,12 +15,18 @@ from ci_agent.workspace import InvalidPathError, check_path_text
 _MAX_PATH: Final = 4096
 """Longer text is no path to the kernel."""
 
+_COST: Final = 20
+"""Finding out where a path leads takes as long as seeing this many entries of a folder."""
+
+_SEPARATORS: Final = re.compile(r"[:,=]")
+
 
 def possible_files(site: Site, words: tuple[Word, ...], place: Place) -> Iterator[FileFact | UnknownFact]:
     """What is there under the name of a word, or of a part of one such as the value in `--file=.env`."""
     if place.folder is None:
         return
     for text in dict.fromkeys(part for word in words for known in _known(word) for part in _parts(known)):
+        place.budget.spend_entries(_COST)
         if _is_somewhere(text, place.folder):
             yield from _found(site, text, place)
 
@@ -36,6 +43,8 @@ def _parts(text: str) -> Iterator[str]:
     yield text.removeprefix("@")
     if text.startswith("-"):
         yield text[2:]
+    # Parts of a list; what looks like a way out, as in a URL, has been seen to.
+    yield from (part for part in _SEPARATORS.split(text) if not part.startswith(("/", "~")))
 
 
 def _is_somewhere(text: str, folder: Path) -> bool:

@@ -45,6 +45,9 @@ def decided(policy: MakePolicy, put: Put, workspace: Workspace) -> Policy:
         "mytool config=src/lnk/x",
         "mytool -Isrc/lnk",
         "mytool @file",
+        "mytool a:src/lnk/x",
+        "mytool src/a.py,src/lnk/x",
+        "mytool --mount=from=src/lnk,to=b",
         "mytool -- file",
         "mytool fil?",
         "mytool inside/lnk/x",
@@ -82,6 +85,8 @@ def test_a_forbidden_file_is_not_handed_to_a_program_nobody_knows(decided: Polic
     [
         "mytool src/a.py",
         "mytool build",
+        "mytool https://example.com/a:b,c",
+        "mytool localhost:8080",
         "mytool inside/a.py",
         "mytool 'a\nb'",
         "mytool .env.example",
@@ -100,3 +105,8 @@ def test_a_rule_need_not_reach_a_file_that_a_word_only_happens_to_name(policy: M
     put("build/a")
     decided = policy('- {id: tool, allow: bash, command: "mytool **", paths: src/**}')
     assert decided.decide("bash", {"command": "mytool build"}).effect == "allow"
+
+
+def test_a_word_of_endless_parts_exceeds_a_bound(decided: Policy) -> None:
+    decision = decided.decide("bash", {"command": "mytool " + ",".join(map(str, range(20_000)))})
+    assert (decision.effect, decision.code) == ("deny", "limit")
