@@ -56,6 +56,8 @@ out | xxd a out
 out | xxd -r hex out
 out | sdiff -o out a one
 out | patch -o out a p.diff
+out | make -f /dev/null '$(shell touch out)=1' a
+out | zip -qlfout a.zip a
 a | patch a p.diff
 a | patch -p0 -i p.diff
 out | tar -cf out a
