@@ -76,8 +76,10 @@ def _skip_wrapper(reader: Reader, words: list[SourceWord], index: int) -> int:
     """Where the name behind `command` stands; -1 when none is run."""
     for position in range(index + 1, len(words)):
         text = static_text(words[position])
-        if text in {"-p", "--"}:
+        if text == "-p":
             continue
+        if text == "--":
+            return position + 1 if position + 1 < len(words) else -1
         if text in {"-v", "-V"}:
             return -1
         if text is None or text.startswith("-"):

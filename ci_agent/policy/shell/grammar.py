@@ -107,6 +107,10 @@ def _read_time(reader: Reader) -> None:
         reader.position = option.end()
     elif reader.peek() in {"-", ""} or reader.peek() in "\n;|&)<>":
         reader.fail("`time` without a command")
+    reader.skip_blanks()
+    if reader.enclosed is not None and (peek_reserved(reader) or reader.at("(")):
+        # At the beginning of a substitution bash takes `time` for a program, and what follows for its arguments.
+        reader.fail("`time` before a compound command in a substitution", start)
     reader.masks.append(Mask(start, reader.position, " "))
 
 

@@ -290,8 +290,11 @@ def _analyse(text: str) -> list[Command] | None:
 
 
 def _unwrap(words: list[str | None]) -> list[str | None]:
-    while words and words[0] in {"command", "builtin", "exec", "-p", "--"}:
+    while words and words[0] in {"command", "builtin", "exec"}:
         words = words[1:]
+        while words and words[0] == "-p":
+            words = words[1:]
+        words = words[words[:1] == ["--"] :]
     return words
 
 
