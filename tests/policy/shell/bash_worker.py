@@ -148,7 +148,10 @@ def run(line: str, place: Place) -> dict[str, object] | None:
     written = sorted(name for name, state in found.items() if _UNTOUCHED.get(name) != state)
     if found != _UNTOUCHED:
         _restore(place, found)
-    return {"started": _read_log(place, logged), "written": written, "finished": finished, "folder": str(place.folder)}
+    started = _read_log(place, logged)
+    if started is None:
+        return None
+    return {"started": started, "written": written, "finished": finished, "folder": str(place.folder)}
 
 
 def _fill(place: Place) -> None:
@@ -186,7 +189,8 @@ def _list_files(folder: Path) -> dict[str, tuple[int, int]]:
     return states
 
 
-def _read_log(place: Place, start: int) -> list[list[str]]:
+def _read_log(place: Place, start: int) -> list[list[str]] | None:
+    """What was started; None when two programs with many arguments wrote into each other's lines."""
     with place.log.open("rb") as log:
         log.seek(start)
         written = log.read()
@@ -194,6 +198,8 @@ def _read_log(place: Place, start: int) -> list[list[str]]:
     started: list[list[str]] = []
     position = 0
     while position < len(fields):
+        if not (position + 1 < len(fields) and fields[position + 1].isdecimal()):
+            return None
         count = int(fields[position + 1])
         started.append([fields[position], *fields[position + 2 : position + 2 + count]])
         position += 2 + count
