@@ -70,13 +70,13 @@ def _disagreement(unit: Unit, start: int, end: int, shift: int) -> UnparsableErr
 
 
 @cache
-def _parser() -> tree_sitter.Parser:
-    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
+def _language() -> tree_sitter.Language:
+    return tree_sitter.Language(tree_sitter_bash.language())
 
 
 def _read(source: bytes, unit: Unit, shift: int) -> list[_Stretch]:
     """The commands, words and redirections that the grammar sees."""
-    root = _parser().parse(source).root_node
+    root = tree_sitter.Parser(_language()).parse(source).root_node
     if root.has_error:
         broken = _find_error(root)
         raise _disagreement(unit, broken.start_byte, broken.end_byte, shift)
