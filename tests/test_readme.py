@@ -44,7 +44,7 @@ def as_pattern(lines: list[str]) -> str:
     )
 
 
-_SIZE = re.compile(r"\d+\\ (?:bytes|KB)")
+_SIZE = re.compile(r"[\d,]+\\ (?:bytes|KB)")
 
 
 def environment(home: Path) -> dict[str, str]:
