@@ -282,7 +282,7 @@ def _analyse(text: str) -> list[Command] | None:
         if words[:1] == ["eval"]:
             if None in words:
                 return None
-            inner = _analyse(" ".join(word or "" for word in words[1:]))
+            inner = _analyse(" ".join(word or "" for word in words[1 + (words[1:2] == ["--"]) :]))
             if inner is None:
                 return None
             found += (Command(one.words, one.assignments, one.redirects, None, one.span) for one in inner)
