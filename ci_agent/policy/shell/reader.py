@@ -10,7 +10,7 @@ from ci_agent.policy.shell.syntax import Part, Sequence, Span
 
 MAX_NESTING = 64
 MAX_COMMANDS = 1_000
-"""Simple and compound commands, substitutions and here-documents."""
+"""Simple and compound commands, assignments, substitutions and here-documents; what nests counts twice."""
 MAX_PIECES = 5_000
 """Words, and what words consist of."""
 

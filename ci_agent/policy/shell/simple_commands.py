@@ -146,6 +146,7 @@ def _read_assignment(reader: Reader, role: Role) -> SourceAssignment:
     start = reader.position
     match = cast("re.Match[str]", _ASSIGNMENT.match(reader.text, start, reader.end))
     reader.position = match.end()
+    reader.notes.count_command()
     if match[2] == "+=":
         reader.require_bash("'+='", start)
     elements: tuple[SourceWord, ...] | None = None
