@@ -55,7 +55,7 @@ def run_on_threads(
     leave = crew.token.on_cancel(lambda: inbox.put("cancelled"))
     try:
         yield _reports(crew)
-    except BaseException:
+    except BaseException:  # raised again: whatever ends the batch, its running tools are told first
         crew.token.cancel("the run is ending")
         _join(crew.running.values(), abandon_after_s)
         raise
