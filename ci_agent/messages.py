@@ -14,6 +14,9 @@ the message is what had arrived."""
 @dataclass(frozen=True, slots=True)
 class TextContent:
     text: str
+    replay: JsonObject | None = None
+    """Opaque: what the API that sent an assistant's part wants back with it, byte for byte; None: nothing. Another
+    model than the one that made it never gets it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +27,11 @@ class ImageContent:
 
 @dataclass(frozen=True, slots=True)
 class ThinkingContent:
+    """What a model said to itself. With empty text: something that only `replay` holds, such as encrypted thinking."""
+
     text: str
-    signature: str | None = None
-    """Opaque proof that some APIs want back byte for byte; None where there is none."""
+    replay: JsonObject | None = None
+    """As in TextContent: signatures, encrypted items."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +43,8 @@ class ToolCall:
     name: str
     arguments_json: str
     """The raw text. The third gate parses it; a provider that receives an object serialises it."""
+    replay: JsonObject | None = None
+    """As in TextContent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +58,8 @@ class Usage:
     cache_write_tokens: int = 0
     cost_usd: float | None = None
     """None: the price is not known. Never 0 for unknown."""
+    estimated: bool = False
+    """Whether the server said nothing and the counts are a guess of ours."""
 
     @property
     def total_tokens(self) -> int:
@@ -67,6 +76,7 @@ def add_usage(usages: list[Usage]) -> Usage:
         cache_read_tokens=sum(usage.cache_read_tokens for usage in usages),
         cache_write_tokens=sum(usage.cache_write_tokens for usage in usages),
         cost_usd=sum(known) if costs and len(known) == len(costs) else None,
+        estimated=any(usage.estimated for usage in usages),
     )
 
 

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Iterable
 
 from ci_agent.call_summary import summarise_arguments, summarise_failure
-from ci_agent.events import AgentEvent, MessageEnd, ToolExecutionEnd
+from ci_agent.events import AgentEvent, MessageEnd, MessageUpdate, ToolExecutionEnd
 from ci_agent.hooks import Decision, ToolCallOutcome
 from ci_agent.json_types import parse_json
 from ci_agent.messages import AssistantMessage, TextContent, ThinkingContent, ToolCall
+from ci_agent.provider import StreamNotice
 from ci_agent.terminal import printable, shortened
 
 _MAX_SHOWN_LINES = 6
@@ -34,6 +35,8 @@ class ProgressLines:
                 self._result(_text_of(event.outcome))
         elif isinstance(event, MessageEnd) and isinstance(event.message, AssistantMessage):
             self._answer(event.message)
+        elif isinstance(event, MessageUpdate) and isinstance(event.event, StreamNotice):
+            self.note(f"{event.event.about}  {event.event.text}")
 
     def note(self, text: str) -> None:
         """A line about the run itself."""

@@ -21,6 +21,7 @@ from ci_agent.provider import (
     StreamDone,
     StreamEvent,
     StreamFailed,
+    StreamNotice,
     StreamStart,
 )
 
@@ -116,7 +117,7 @@ def _forward(stream: Iterator[StreamEvent], emit: Emit) -> AssistantMessage | No
             match event:
                 case StreamStart():
                     pass
-                case ContentStart() | ContentDelta() | ContentEnd():
+                case ContentStart() | ContentDelta() | ContentEnd() | StreamNotice():
                     emit(MessageUpdate(event))
                 case StreamDone() | StreamFailed():
                     message = _final_message(event)

@@ -88,6 +88,7 @@ def usage_json(usage: Usage) -> JsonObject:
         "cache_read_tokens": usage.cache_read_tokens,
         "cache_write_tokens": usage.cache_write_tokens,
         "cost_usd": usage.cost_usd,
+        **({"estimated": True} if usage.estimated else {}),
     }
 
 
@@ -121,14 +122,19 @@ def _tool_result_json(message: ToolResultMessage) -> JsonObject:
 def _part_json(part: AssistantContent | ToolResultContent) -> JsonObject:
     match part:
         case TextContent():
-            return {"type": "text", "text": part.text}
+            return {"type": "text", "text": part.text, **_replay(part)}
         case ImageContent():
             return {"type": "image", "mime_type": part.mime_type, "data_base64": part.data_base64}
         case ThinkingContent():
-            return {"type": "thinking", "text": part.text, "signature": part.signature}
+            return {"type": "thinking", "text": part.text, **_replay(part)}
         case ToolCall():
-            return {"type": "tool_call", "id": part.id, "name": part.name, **arguments_json(part.arguments_json)}
+            call = {"type": "tool_call", "id": part.id, "name": part.name, **arguments_json(part.arguments_json)}
+            return call | _replay(part)
     assert_never(part)
+
+
+def _replay(part: AssistantContent) -> JsonObject:
+    return {} if part.replay is None else {"replay": part.replay}
 
 
 def _fact_json(fact: FactVerdict) -> JsonObject:

@@ -32,13 +32,22 @@ class ImagePart(Closed):
     data_base64: str
 
 
-class ThinkingPart(Closed):
+class ReplayedPart(Closed):
+    replay: JsonObject | None = None
+    """What the model's API wants back with this part; opaque."""
+
+
+class AssistantTextPart(ReplayedPart):
+    type: Literal["text"]
+    text: str
+
+
+class ThinkingPart(ReplayedPart):
     type: Literal["thinking"]
     text: str
-    signature: str | None
 
 
-class ToolCallPart(Closed):
+class ToolCallPart(ReplayedPart):
     """The model's wish to call a tool."""
 
     type: Literal["tool_call"]
@@ -51,7 +60,7 @@ class ToolCallPart(Closed):
 
 
 ResultPart: TypeAlias = Annotated[TextPart | ImagePart, Field(discriminator="type")]
-AssistantPart: TypeAlias = Annotated[TextPart | ThinkingPart | ToolCallPart, Field(discriminator="type")]
+AssistantPart: TypeAlias = Annotated[AssistantTextPart | ThinkingPart | ToolCallPart, Field(discriminator="type")]
 
 
 class UsageRecord(Closed):
@@ -62,6 +71,8 @@ class UsageRecord(Closed):
     cache_write_tokens: Count
     cost_usd: Annotated[float, Field(ge=0)] | None
     """Null: the price of a part is not known."""
+    estimated: bool = False
+    """Whether a server kept its counts to itself and these are a guess."""
 
 
 class UserRecord(Closed):

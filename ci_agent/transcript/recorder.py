@@ -23,6 +23,7 @@ from ci_agent.exit_codes import ToolCallCounts
 from ci_agent.hooks import Decision, ToolCallOutcome, ToolCallStatus
 from ci_agent.json_types import Json, JsonObject
 from ci_agent.messages import ImageContent, Message, TextContent, ToolResultMessage
+from ci_agent.provider import StreamNotice
 from ci_agent.transcript.as_json import arguments_json, decision_json, fits, message_json, parts_json, timestamp
 from ci_agent.transcript.journal import JOURNAL_SCHEMA, LAST_KIND, Journal
 from ci_agent.transcript.plain_json import plain
@@ -110,7 +111,10 @@ class Recorder:
                 self._call_decision(event)
             case ToolExecutionEnd():
                 self._call_end(event)
-            case AgentStart() | MessageStart() | MessageUpdate() | ToolExecutionUpdate() | TurnEnd() | AgentEnd():
+            case MessageUpdate():
+                if isinstance(event.event, StreamNotice):
+                    self.note(event.event.about, event.event.text)
+            case AgentStart() | MessageStart() | ToolExecutionUpdate() | TurnEnd() | AgentEnd():
                 pass
             case _:
                 assert_never(event)

@@ -128,7 +128,7 @@ def events() -> list[AgentEvent]:
     test = ToolCall("call_5", "bash", '{"command": "npm test", "timeout": 5}')
     late = ToolCall("call_6", "bash", '{"command": "sleep 9"}')
     prompt = UserMessage((TextContent("Look at it"), ImageContent("image/png", "aGVsbG8=")), NOON)
-    first = assistant(ThinkingContent("hm", "sig"), TextContent("I look."), read, push, half)
+    first = assistant(ThinkingContent("hm", {"signature": "sig"}), TextContent("I look."), read, push, half)
     second = assistant(search, test, late)
     last = assistant(TextContent("All is "), TextContent("well."))
     return [

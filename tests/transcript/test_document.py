@@ -80,7 +80,7 @@ def test_messages_in_order_with_results_shown_whole(document: JsonObject) -> Non
         ("assistant", None),
     ]
     assert document["messages"][1]["content"] == [
-        {"type": "thinking", "text": "hm", "signature": "sig"},
+        {"type": "thinking", "text": "hm", "replay": {"signature": "sig"}},
         {"type": "text", "text": "I look."},
         {"type": "tool_call", "id": "call_1", "name": "read", "arguments": {"path": "logo.png"}},
         {"type": "tool_call", "id": "call_1", "name": "bash", "arguments": {"command": "git push"}},

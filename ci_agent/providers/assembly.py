@@ -1,0 +1,260 @@
+"""One message put together from the pieces of a stream, whatever the API: two rules for all of them.
+
+The first says which call a piece belongs to, where servers leave out or repeat index, id and name. The second says how
+a turn ended, where they leave out or contradict the reason. Every piece costs the same: texts are joined at the end.
+"""
+
+import json
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from ci_agent.json_types import Json, JsonObject
+from ci_agent.messages import AssistantContent, StopReason, TextContent, ThinkingContent, ToolCall, Usage
+from ci_agent.provider import ContentDelta, ContentEnd, ContentEvent, ContentStart, PartKind
+from ci_agent.providers.failures import ApiError
+
+_NO_ID = ("", "null", None)
+"""What servers write where there is no id."""
+
+
+@dataclass(slots=True)
+class _Part:
+    kind: PartKind
+    pieces: list[str] = field(default_factory=list)
+    replay: JsonObject = field(default_factory=dict)
+    index: int | None = None
+    """Position among the parts that were announced; None: not announced yet."""
+    ended: bool = False
+    id: str = ""
+    name: str = ""
+
+    @property
+    def text(self) -> str:
+        return "".join(self.pieces)
+
+
+Events: TypeAlias = Iterator[ContentEvent]
+
+
+class Assembly:
+    """Takes pieces, gives back content events, holds the message so far. For one attempt at one message."""
+
+    def __init__(self, *, max_output_tokens: int | None = None) -> None:
+        self.response_id: str | None = None
+        self.model: str | None = None
+        """The name by which the server calls the model."""
+        self.usage: Usage | None = None
+        """None: the server has said nothing. Its cost is for others to fill in."""
+        self.stop_reason: StopReason | None = None
+        """What the server's reason means, as far as it has given one."""
+        self._max_output_tokens = max_output_tokens
+        self._parts: list[_Part] = []
+        self._by_key: dict[tuple[PartKind, Hashable], _Part] = {}
+        self._calls_by_id: dict[str, _Part] = {}
+        self._last_call: _Part | None = None
+        self._announced = 0
+
+    def identify(self, *, response_id: str | None = None, model: str | None = None) -> None:
+        """Keep the first that is not empty of each."""
+        self.response_id = self.response_id or response_id or None
+        self.model = self.model or model or None
+
+    # Content
+
+    def text(self, piece: str, key: Hashable = None) -> Events:
+        """More text of the part that `key` names; a part without any text is never announced."""
+        return self._add("text", key, piece)
+
+    def thinking(self, piece: str, key: Hashable = None) -> Events:
+        return self._add("thinking", key, piece)
+
+    def tool_call(
+        self,
+        *,
+        key: Hashable = None,
+        id: str | None = None,  # noqa: A002  the field's name on every wire
+        name: str | None = None,
+        arguments: Json = None,
+    ) -> Events:
+        """A piece of a call. `key` is its index on the wire, None where there is none; `arguments` is a piece of the
+        raw text, or a whole object.
+
+        A call is found by its key, else (only without a key) by its id, else it is the latest. It is a new one when
+        nothing was found, or when the found one has a name already and this piece brings a name and another id; or,
+        without key and id, a name although the latest call is complete.
+        """
+        id_ = None if id in _NO_ID else id
+        call = self._find_call(key, id_)
+        if call is None or self._begins_another(call, key, id_, name):
+            call = self._open_call(key)
+        if id_ and not call.id:
+            call.id = id_
+            self._calls_by_id.setdefault(id_, call)
+        call.name = call.name or name or ""
+        self._last_call = call
+        if arguments is not None:
+            call.pieces.append(arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False))
+        return self._announce_call(call, has_piece=arguments not in (None, ""))
+
+    def keep(self, kind: PartKind, replay: JsonObject, key: Hashable = None) -> Events:
+        """Opaque data that the API wants back with a part; the part is made when there is none yet. Later values of the
+        same name win."""
+        part = self._by_key.get((kind, key)) or self._open(kind, key)
+        part.replay.update(replay)
+        return iter(())
+
+    def end_part(self, kind: PartKind, key: Hashable = None) -> Events:
+        """The part will get no more pieces; for APIs that say so. A later piece with the same key begins another."""
+        part = self._by_key.pop((kind, key), None)
+        if part is not None:
+            yield from self._end(part)
+
+    def end_content(self) -> Events:
+        """End all parts that are still open."""
+        for part in self._parts:
+            yield from self._end(part)
+
+    @property
+    def content(self) -> tuple[AssistantContent, ...]:
+        """The parts so far in the order in which they began, empty ones left out."""
+        return tuple(_content_of(part) for part in self._parts if _says_something(part))
+
+    # The end of the turn
+
+    def end_turn(self, *, terminated: bool) -> StopReason:
+        """How the turn ended. `terminated`: the stream came to its proper end, or at least told its usage.
+
+        Raises ApiError when it was cut, when a call has no name, and when it says nothing at all.
+        """
+        calls = [part for part in self._parts if part.kind == "toolcall"]
+        if self.stop_reason is None and not (terminated or self.usage is not None):
+            raise ApiError("truncated", "the stream ended before the message did", retryable=True)
+        if self.stop_reason == "length" or self._was_cut(calls):
+            return "length"
+        if any(not call.name for call in calls):
+            raise ApiError("malformed", "the stream holds a tool call without a name", retryable=True)
+        if calls:
+            return "tool_use"
+        if not any(part.kind == "text" and part.text.strip() for part in self._parts):
+            raise ApiError("empty", self._emptiness(), retryable=True)
+        return "stop"
+
+    def _was_cut(self, calls: list[_Part]) -> bool:
+        """Some servers report a message as complete that ran into its limit in the middle of a call."""
+        limit, usage = self._max_output_tokens, self.usage
+        if limit is None or usage is None or usage.output_tokens < limit or not calls:
+            return False
+        return not _is_json(_arguments_of(calls[-1]))
+
+    def _emptiness(self) -> str:
+        thought = "".join(part.text for part in self._parts if part.kind == "thinking").strip()
+        if thought:
+            return f"the model thought and then said nothing; its thinking ends: {thought[-200:]!r}"
+        return "the model's answer is empty"
+
+    # Parts
+
+    def _add(self, kind: PartKind, key: Hashable, piece: str) -> Events:
+        if not piece:
+            return
+        part = self._by_key.get((kind, key)) or self._open(kind, key)
+        part.pieces.append(piece)
+        if part.index is None:
+            yield self._announce(part)
+        yield ContentDelta(kind, _index(part), piece)
+
+    def _open(self, kind: PartKind, key: Hashable) -> _Part:
+        part = _Part(kind)
+        self._parts.append(part)
+        self._by_key[kind, key] = part
+        return part
+
+    def _announce(self, part: _Part) -> ContentStart:
+        part.index = self._announced
+        self._announced += 1
+        return ContentStart(part.kind, part.index)
+
+    def _end(self, part: _Part) -> Events:
+        if part.index is not None and not part.ended:
+            part.ended = True
+            yield ContentEnd(part.kind, part.index)
+
+    def _find_call(self, key: Hashable, id_: str | None) -> _Part | None:
+        if key is not None:
+            return self._by_key.get(("toolcall", key))
+        last = self._last_call
+        if id_ is not None:
+            return self._calls_by_id.get(id_) or (last if last is not None and not last.id else None)
+        return last
+
+    @staticmethod
+    def _begins_another(call: _Part, key: Hashable, id_: str | None, name: str | None) -> bool:
+        if not (call.name and name):
+            return False
+        if id_ is not None:
+            return id_ != call.id
+        return key is None and _is_json(call.text)
+
+    def _open_call(self, key: Hashable) -> _Part:
+        call = _Part("toolcall")
+        self._parts.append(call)
+        if key is not None:
+            self._by_key["toolcall", key] = call
+        return call
+
+    def _announce_call(self, call: _Part, *, has_piece: bool) -> Events:
+        """A call is announced once its name is known, with all of its arguments that came before."""
+        if not call.name:
+            return
+        if call.index is None:
+            yield self._announce(call)
+            if call.text:
+                yield ContentDelta("toolcall", _index(call), call.text)
+        elif has_piece:
+            yield ContentDelta("toolcall", _index(call), call.pieces[-1])
+
+
+def _index(part: _Part) -> int:
+    assert part.index is not None, "announced before its first delta"  # noqa: S101  an invariant, for the type checker
+    return part.index
+
+
+def _says_something(part: _Part) -> bool:
+    return part.kind == "toolcall" or bool(part.text or part.replay)
+
+
+def _content_of(part: _Part) -> AssistantContent:
+    replay = part.replay or None
+    if part.kind == "text":
+        return TextContent(part.text, replay)
+    if part.kind == "thinking":
+        return ThinkingContent(part.text, replay)
+    return ToolCall(part.id, part.name, _arguments_of(part), replay)
+
+
+def _arguments_of(call: _Part) -> str:
+    """The arguments without what only servers add: nothing or `null` for no arguments, `{}` before the real object, an
+    object inside a string. What a model got wrong stays wrong."""
+    text = call.text.strip()
+    if text in ("", "null"):
+        return "{}"
+    if text.startswith("{}") and text[2:].lstrip().startswith("{"):
+        text = text[2:].lstrip()
+    return _unquoted(text) if text.startswith('"') else text
+
+
+def _unquoted(text: str) -> str:
+    try:
+        inner = json.loads(text)
+    except ValueError:
+        return text
+    return inner if isinstance(inner, str) and inner.lstrip().startswith("{") else text
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
