@@ -12,6 +12,7 @@ from typing import TypeAlias
 from ci_agent.json_types import Json, JsonObject
 from ci_agent.messages import AssistantContent, StopReason, TextContent, ThinkingContent, ToolCall, Usage
 from ci_agent.provider import ContentDelta, ContentEnd, ContentEvent, ContentStart, PartKind
+from ci_agent.providers.argument_text import Nesting, arguments_text, is_json
 from ci_agent.providers.failures import ApiError
 
 _NO_ID = ("", "null", None)
@@ -28,10 +29,19 @@ class _Part:
     ended: bool = False
     id: str = ""
     name: str = ""
+    _nesting: Nesting = field(default_factory=Nesting)
+    _read: int = 0
 
     @property
     def text(self) -> str:
         return "".join(self.pieces)
+
+    def is_complete_call(self) -> bool:
+        """Whether the arguments so far are a whole JSON text. Each piece is looked at once, however often this asks."""
+        for piece in self.pieces[self._read :]:
+            self._nesting.read(piece)
+        self._read = len(self.pieces)
+        return self._nesting.is_complete
 
 
 Events: TypeAlias = Iterator[ContentEvent]
@@ -80,9 +90,11 @@ class Assembly:
         """A piece of a call. `key` is its index on the wire, None where there is none; `arguments` is a piece of the
         raw text, or a whole object.
 
-        A call is found by its key, else (only without a key) by its id, else it is the latest. It is a new one when
-        nothing was found, or when the found one has a name already and this piece brings a name and another id; or,
-        without key and id, a name although the latest call is complete.
+        A call is found by its key, else (only without a key) by its id, else it is the latest. Another one begins when
+        nothing was found, and when the found one has a name, this piece brings a name, and their ids differ, or their
+        names differ after complete arguments, or nothing but the name can tell them apart.
+
+        Raises ApiError when one call is given two names.
         """
         id_ = None if id in _NO_ID else id
         call = self._find_call(key, id_)
@@ -90,12 +102,14 @@ class Assembly:
             call = self._open_call(key)
         if id_ and not call.id:
             call.id = id_
-            self._calls_by_id.setdefault(id_, call)
-        call.name = call.name or name or ""
+            self._calls_by_id[id_] = call
+        if name and name != call.name:
+            self._add_name(call, name)
         self._last_call = call
-        if arguments is not None:
-            call.pieces.append(arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False))
-        return self._announce_call(call, has_piece=arguments not in (None, ""))
+        piece = _argument_piece(arguments)
+        if piece:
+            call.pieces.append(piece)
+        yield from self._announce_call(call, piece)
 
     def keep(self, kind: PartKind, replay: JsonObject, key: Hashable = None) -> Events:
         """Opaque data that the API wants back with a part; the part is made when there is none yet. Later values of the
@@ -123,12 +137,12 @@ class Assembly:
     # The end of the turn
 
     def end_turn(self, *, terminated: bool) -> StopReason:
-        """How the turn ended. `terminated`: the stream came to its proper end, or at least told its usage.
+        """How the turn ended. `terminated`: the stream came to its proper end, or told its usage where that comes last.
 
         Raises ApiError when it was cut, when a call has no name, and when it says nothing at all.
         """
-        calls = [part for part in self._parts if part.kind == "toolcall"]
-        if self.stop_reason is None and not (terminated or self.usage is not None):
+        calls = [part for part in self._parts if part.kind == "toolcall" and _says_something(part)]
+        if self.stop_reason is None and not terminated:
             raise ApiError("truncated", "the stream ended before the message did", retryable=True)
         if self.stop_reason == "length" or self._was_cut(calls):
             return "length"
@@ -143,9 +157,9 @@ class Assembly:
     def _was_cut(self, calls: list[_Part]) -> bool:
         """Some servers report a message as complete that ran into its limit in the middle of a call."""
         limit, usage = self._max_output_tokens, self.usage
-        if limit is None or usage is None or usage.output_tokens < limit or not calls:
+        if limit is None or usage is None or usage.output_tokens < limit:
             return False
-        return not _is_json(_arguments_of(calls[-1]))
+        return any(not is_json(arguments_text(call.text)) for call in calls)
 
     def _emptiness(self) -> str:
         thought = "".join(part.text for part in self._parts if part.kind == "thinking").strip()
@@ -192,9 +206,18 @@ class Assembly:
     def _begins_another(call: _Part, key: Hashable, id_: str | None, name: str | None) -> bool:
         if not (call.name and name):
             return False
-        if id_ is not None:
-            return id_ != call.id
-        return key is None and _is_json(call.text)
+        if id_ is not None and call.id and id_ != call.id:
+            return True
+        if name == call.name:
+            return key is None and call.is_complete_call()
+        return (key is None and id_ is None) or call.is_complete_call()
+
+    @staticmethod
+    def _add_name(call: _Part, name: str) -> None:
+        """Some servers repeat the name, some cut it in pieces; those come before the arguments."""
+        if call.name and call.pieces:
+            raise ApiError("malformed", f"the stream calls one tool call {call.name!r} and {name!r}", retryable=True)
+        call.name += name
 
     def _open_call(self, key: Hashable) -> _Part:
         call = _Part("toolcall")
@@ -203,16 +226,15 @@ class Assembly:
             self._by_key["toolcall", key] = call
         return call
 
-    def _announce_call(self, call: _Part, *, has_piece: bool) -> Events:
+    def _announce_call(self, call: _Part, piece: str) -> Events:
         """A call is announced once its name is known, with all of its arguments that came before."""
         if not call.name:
             return
         if call.index is None:
             yield self._announce(call)
-            if call.text:
-                yield ContentDelta("toolcall", _index(call), call.text)
-        elif has_piece:
-            yield ContentDelta("toolcall", _index(call), call.pieces[-1])
+            piece = call.text
+        if piece:
+            yield ContentDelta("toolcall", _index(call), piece)
 
 
 def _index(part: _Part) -> int:
@@ -220,8 +242,14 @@ def _index(part: _Part) -> int:
     return part.index
 
 
+def _argument_piece(arguments: Json) -> str:
+    if isinstance(arguments, str):
+        return arguments
+    return "" if arguments is None else json.dumps(arguments, ensure_ascii=False)
+
+
 def _says_something(part: _Part) -> bool:
-    return part.kind == "toolcall" or bool(part.text or part.replay)
+    return bool(part.pieces or part.replay or part.name or part.id)
 
 
 def _content_of(part: _Part) -> AssistantContent:
@@ -230,31 +258,4 @@ def _content_of(part: _Part) -> AssistantContent:
         return TextContent(part.text, replay)
     if part.kind == "thinking":
         return ThinkingContent(part.text, replay)
-    return ToolCall(part.id, part.name, _arguments_of(part), replay)
-
-
-def _arguments_of(call: _Part) -> str:
-    """The arguments without what only servers add: nothing or `null` for no arguments, `{}` before the real object, an
-    object inside a string. What a model got wrong stays wrong."""
-    text = call.text.strip()
-    if text in ("", "null"):
-        return "{}"
-    if text.startswith("{}") and text[2:].lstrip().startswith("{"):
-        text = text[2:].lstrip()
-    return _unquoted(text) if text.startswith('"') else text
-
-
-def _unquoted(text: str) -> str:
-    try:
-        inner = json.loads(text)
-    except ValueError:
-        return text
-    return inner if isinstance(inner, str) and inner.lstrip().startswith("{") else text
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
+    return ToolCall(part.id, part.name, arguments_text(part.text), replay)
