@@ -10,6 +10,7 @@ COMMANDS: CommandTable = {
     "policy": ("ci_agent.cli.policy:policy_command", "Check, test, explain and improve policies."),
     "report": ("ci_agent.cli.report:report_command", "Render a transcript."),
     "transcript": ("ci_agent.cli.transcript:transcript_command", "Verify, recover or describe transcripts."),
+    "models": ("ci_agent.cli.models:models_command", "List the models that are known, with limits and prices."),
     "tools": ("ci_agent.cli.tools:tools_command", "List the built-in tools."),
 }
 
