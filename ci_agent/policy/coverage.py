@@ -8,7 +8,7 @@ from typing import Final
 from ci_agent.policy.command_patterns import CommandPattern, TokenPattern
 from ci_agent.policy.facts import ExecFact
 from ci_agent.policy.reach import fold
-from ci_agent.policy.words import Word
+from ci_agent.policy.words import Word, literal_word
 
 _NO_HAZARDS: Final[dict[int, str]] = {}
 
@@ -43,7 +43,7 @@ def cover(pattern: CommandPattern, command: ExecFact) -> Coverage | Gap:
     at = 0
     for position, word in enumerate(command.words):
         token = pattern.tokens[at] if at < len(pattern.tokens) else None
-        gap = _covers(pattern, token, word, hazards.get(position)) if position else None
+        gap = _covers_at(pattern, token, command, position, hazards.get(position)) if position else None
         if gap is None:
             tokens.append(at)
             at += token is not None
@@ -59,6 +59,20 @@ def cover(pattern: CommandPattern, command: ExecFact) -> Coverage | Gap:
 def _names_program(token: TokenPattern, command: ExecFact) -> bool:
     """A path of a program means the same file as in a rule, whatever the folder that it is run in."""
     return command.words[0].literal is not None and any(map(token.matches, command.program_spellings))
+
+
+def _covers_at(
+    pattern: CommandPattern, token: TokenPattern | None, command: ExecFact, position: int, hazard: str | None
+) -> str | None:
+    """As `_covers`; a file whose code runs is the same file as in a rule, whatever the folder that it is seen from."""
+    values = next((values for at, values in command.relocated if at == position), None)
+    if values is None:
+        return _covers(pattern, token, command.words[position], hazard)
+    for spellings in values:
+        gaps = [_covers(pattern, token, literal_word(spelling), hazard) for spelling in spellings]
+        if not gaps or None not in gaps:
+            return gaps[0] if gaps else f"which file `{command.words[position].text}` means is not known"
+    return None
 
 
 def _covers(pattern: CommandPattern, token: TokenPattern | None, word: Word, hazard: str | None) -> str | None:

@@ -65,6 +65,8 @@ class Effects:
     may_be_options: tuple[int, ...] = ()
     """Globs, and words made of file names, that would be taken for an option of consequence should a name begin with
     `-`: whoever can look at the disk must see that none does."""
+    code: tuple[tuple[int, int], ...] = ()
+    """Words that name a file whose code will run, each with where in the word its path begins."""
     anything: tuple[Word, ...] = ()
     """Words of which nobody knows whether they name files; none looks like a way out of the workspace."""
     known: bool = True

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ci_agent.policy.disk import walk
 from ci_agent.policy.effects import Effects, FileUse, UrlUse
-from ci_agent.policy.facts import ExecFact, FileFact, NetFact, Origin, Span, UnknownFact
+from ci_agent.policy.facts import ExecFact, FileFact, NetFact, Origin, Span, Spellings, UnknownFact
 from ci_agent.policy.file_facts import Place, file_fact, possible_texts, use_facts
 from ci_agent.policy.followed_links import follows_links, links_out
 from ci_agent.policy.possible_files import possible_files
@@ -74,26 +74,62 @@ def read_run(
         has_open_glob=has_open_glob,
         origin=scene.origin,
         span=place.span,
-        located=_located(reading.site, words[0].text, scene.folder),
+        located=_program_seen_from_root(reading.site, words[0].text, scene.folder),
+        relocated=_relocated(reading.site, words, effects, place) if effects.code else (),
     )
     return Run(command, effects, tuple(fact for fact in (*found, *requests) if isinstance(fact, UnknownFact)))
 
 
-def _located(site: Site, program: str, folder: Path) -> tuple[str, ...] | None:
-    """How a rule may spell a program's path. As it was written, when it starts in the workspace and does not climb."""
-    climbs = ".." in program.split("/")
-    if "/" not in program or (not climbs and (program.startswith("/") or folder == site.workspace.root)):
+def _program_seen_from_root(site: Site, program: str, folder: Path) -> Spellings | None:
+    """How a rule may spell a program's path; None: as it was written."""
+    if "/" not in program:
         return None
-    above, _, name = program.rpartition("/")
+    # Without a slash it would be a program of the search path.
+    seen = _seen_from_root(site, program, folder)
+    return None if seen is None else tuple(spelling for spelling in seen if "/" in spelling)
+
+
+def _seen_from_root(site: Site, text: str, folder: Path) -> Spellings | None:
+    """How a rule may spell a path. As it was written, when it starts in the workspace and does not climb."""
+    climbs = ".." in text.split("/")
+    if not climbs and (text.startswith("/") or folder == site.workspace.root):
+        return None
+    above, _, name = text.rpartition("/")
+    if name in ("", ".", ".."):
+        return ()
     try:
-        path = site.workspace.resolve(above or "/", start=folder) / name
+        path = site.workspace.resolve(above or ("/" if text.startswith("/") else "."), start=folder) / name
     except InvalidPathError:
         return ()
-    if name in ("", ".", "..") or not site.workspace.contains(path):
-        return (str(path),) if name not in ("", ".", "..") else ()
+    if not site.workspace.contains(path):
+        return (str(path),)
     inside = str(path.relative_to(site.workspace.root))
-    # Without a slash it would be a program of the search path.
-    return (str(path), f"./{inside}", *([inside] if "/" in inside else []))
+    return (str(path), f"./{inside}", inside)
+
+
+def _relocated(
+    site: Site, words: tuple[Word, ...], effects: Effects, place: Place
+) -> tuple[tuple[int, tuple[Spellings, ...]], ...]:
+    """For each word that names code to run, the forms of its values, where they are others than it was written in."""
+    folder = _workplace(site, effects, place).folder
+    # With a folder of its own (`make -C`), the command says from the workspace on what it means.
+    says_folder = effects.folder is not None and place.folder == site.workspace.root
+    if folder is None or says_folder:
+        return ()
+    found: list[tuple[int, tuple[Spellings, ...]]] = []
+    for at, begins in effects.code:
+        texts = [each.text for each in words[at].choices or (words[at],) if each.literal is not None]
+        seen = [_word_seen_from_root(site, text, begins, folder) for text in texts]
+        if any(each is not None for each in seen):
+            found.append((at, tuple((text,) if each is None else each for text, each in zip(texts, seen, strict=True))))
+    return tuple(found)
+
+
+def _word_seen_from_root(site: Site, text: str, begins: int, folder: Path) -> Spellings | None:
+    if text[begins:] in ("", "-"):
+        return None
+    seen = _seen_from_root(site, text[begins:], folder)
+    return None if seen is None else tuple(text[:begins] + path for path in seen)
 
 
 def resolve_folder(site: Site, folder: Word, place: Place) -> Path | None:

@@ -16,6 +16,10 @@ Span: TypeAlias = tuple[int, int]
 """Where in an argument, in characters: start and end."""
 
 
+Spellings: TypeAlias = tuple[str, ...]
+"""Every form in which a rule may write one word of a command."""
+
+
 @dataclass(frozen=True, slots=True)
 class FileFact:
     """A file or folder that is read, listed, written or deleted."""
@@ -94,6 +98,9 @@ class ExecFact:
     located: tuple[str, ...] | None = None
     """For a program that is spelled as a path: how an allow rule may spell it, seen from the workspace; None: as it
     was written."""
+    relocated: tuple[tuple[int, tuple[Spellings, ...]], ...] = ()
+    """For words that name a file whose code runs, seen from another folder than the workspace: how a rule may spell
+    the word, for each value that it may have."""
 
     @property
     def program_spellings(self) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from ci_agent.policy.net import (
     request_refusal,
 )
 from ci_agent.policy.protected import FREE
+from ci_agent.policy.reach import names_of
 from ci_agent.policy.reaching import file_refusal
 from ci_agent.policy.rule_index import ToolRules
 from ci_agent.policy.site import Site
@@ -119,8 +120,10 @@ def _file_refusal(rule: CompiledRule, file: FileFact, progress: int) -> Refusal 
 
 
 def _folder_refusal(site: Site, rule: CompiledRule, fact: ExecFact) -> Refusal | None:
-    if site.workspace.contains(fact.folder):
+    if fact.folder == site.workspace.root:
         return None
-    if any(glob.covers_listing(fact.folder.parts[1:]) for glob in rule.reach or ()):
+    names = names_of(fact.folder)
+    within = site.workspace.contains(fact.folder)
+    if any(glob.reaches_into(names) if within else glob.covers_listing(names) for glob in rule.reach or ()):
         return None
     return Refusal(f"it would run in {fact.folder}, outside its paths", _FITS)

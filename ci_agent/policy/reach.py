@@ -42,6 +42,12 @@ class AnchoredGlob:
         size = len(self.prefix)
         return names[:size] == self.prefix and covers_beneath(self.tail, names[size:])
 
+    def reaches_into(self, names: Names) -> bool:
+        """Whether something in or beneath a folder may fit, or the folder itself does."""
+        size = min(len(self.prefix), len(names))
+        deep = None in self.tail or len(names) < len(self.prefix) + len(self.tail)
+        return names[:size] == self.prefix[:size] and (deep or self.covers(names))
+
     def spells(self, run: Names) -> bool:
         """Whether these names stand in it one after another, without a wildcard, in any case."""
         literals = [fold(part.literal) if part and part.literal is not None else None for part in self._parts()]

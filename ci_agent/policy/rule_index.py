@@ -14,7 +14,7 @@ from ci_agent.policy.reach import GlobIndex, Names, fold
 from ci_agent.policy.urls import Url
 from ci_agent.policy.wildcard_index import WildcardIndex
 from ci_agent.policy.wildcards import Wildcard
-from ci_agent.policy.words import Word
+from ci_agent.policy.words import Word, literal_word
 
 SHARED_DENIES: Final[dict[FileEffect, tuple[str, ...]]] = {
     "read": ("read",),
@@ -155,6 +155,8 @@ class ProgramIndex:
     def _about(self, command: ExecFact) -> Iterator[CompiledRule]:
         for spelling in dict.fromkeys(map(self._name, command.program_spellings)):
             yield from self._about_spelled(spelling, command.words[1:])
+            for _, values in command.relocated:
+                yield from self._about_spelled(spelling, [literal_word(text) for texts in values for text in texts])
 
     def _about_spelled(self, program: str, words: Sequence[Word]) -> Iterator[CompiledRule]:
         yield from self._by_program.near(program)

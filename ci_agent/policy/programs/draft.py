@@ -25,6 +25,7 @@ class Draft:
     hazards: dict[int, str] = field(default_factory=dict)
     looked_through: list[int] = field(default_factory=list)
     may_be_options: list[int] = field(default_factory=list)
+    code: list[tuple[int, int]] = field(default_factory=list)
     anything: list[Word] = field(default_factory=list)
     transparent: bool = False
     folder: Word | None = None
@@ -96,6 +97,7 @@ class Draft:
             transparent=self.transparent and not self.hazards,
             folder=self.folder,
             may_be_options=tuple(self.may_be_options),
+            code=tuple(self.code),
             anything=tuple(self.anything),
             problem=self.problem,
         )

@@ -114,6 +114,7 @@ def _together(all_effects: list[Effects]) -> Effects:
         transparent=all(effects.transparent for effects in all_effects),
         folder=first.folder,
         may_be_options=_union(effects.may_be_options for effects in all_effects),
+        code=_union(effects.code for effects in all_effects),
         anything=_union(effects.anything for effects in all_effects),
         known=all(effects.known for effects in all_effects),
         problem=problem,
@@ -178,6 +179,8 @@ def _apply_option(found: Found, draft: Draft) -> None:
         draft.looked_through += [index] if found.value_index is None else [index, found.value_index]
     if value is not None:
         _apply_value(found, value, draft)
+        if option.meaning in ("load", "plugin") or (option.meaning == "run" and "/" in value.text):
+            draft.code.append((index if found.value_index is None else found.value_index, found.value_offset))
 
 
 def _apply_value(found: Found, value: Word, draft: Draft) -> None:

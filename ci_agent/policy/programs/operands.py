@@ -119,6 +119,8 @@ def _apply_role(role: Role, operand: Operand, parsed: Parsed, draft: Draft) -> N
         draft.hazard(operand.at, _HAZARDS[role])
     if role in ("anything", "config", "code"):
         use_anything(draft, operand.word)
+    elif role in ("program", "load"):
+        draft.code.append((operand.at, 0))
     elif role == "source":
         use_source(draft, operand.word)
     elif role in ("package", "node_package"):

@@ -26,6 +26,8 @@ class Found(NamedTuple):
     value: Word | None = None
     value_index: int | None = None
     """Where the value stands when it is a word of its own."""
+    value_offset: int = 0
+    """Where the value begins in its word."""
 
 
 class Operand(NamedTuple):
@@ -147,11 +149,9 @@ def _read_option(parsed: Parsed, words: Sequence[Word], index: int) -> int:
         parsed.problem = parsed.problem or f"{word.text} may be any option of {profile.name}"
         return index + 1
     option, attached = _lookup(profile, name)
-    if attached is not None:
-        value: Word | None = tail(word, attached)
-    else:
-        value = tail(word, len(name) + 1) if equals else None
-    return _add(parsed, words, Found(option, name, index, value))
+    begins = attached if attached is not None else len(name) + 1 if equals else None
+    value = None if begins is None else tail(word, begins)
+    return _add(parsed, words, Found(option, name, index, value, value_offset=begins or 0))
 
 
 def _is_whole(profile: Profile, name: str) -> bool:
@@ -226,7 +226,7 @@ def _add(parsed: Parsed, words: Sequence[Word], found: Found) -> int:
     for position in range(found.at + 1, end):
         _note_value(parsed, words[position], position)
     if end > found.at + 1:
-        found = found._replace(value=words[end - 1], value_index=end - 1)
+        found = found._replace(value=words[end - 1], value_index=end - 1, value_offset=0)
     parsed.options.append(found)
     return end
 
@@ -254,7 +254,7 @@ def _read_cluster(parsed: Parsed, words: Sequence[Word], index: int, text: str) 
         option = profile.options.get(name) or _unlisted(profile, name)
         if option.arity in ("takes", "takes_two") or (option.arity == "may_take" and option.name in profile.options):
             rest = tail(word, position) if position < len(text) or word.kind == "unknown" else None
-            return _add(parsed, words, Found(option, name, index, rest))
+            return _add(parsed, words, Found(option, name, index, rest, value_offset=position))
         parsed.options.append(Found(option, name, index))
     if word.kind == "unknown":
         _doubt(parsed, word)
@@ -268,11 +268,11 @@ def _read_bundle(parsed: Parsed, words: Sequence[Word], index: int) -> int:
     following = index + 1
     for letter in words[index].text:
         option = parsed.profile.options.get("-" + letter) or _unlisted(parsed.profile, "-" + letter)
-        value = None
+        value, value_index = None, None
         if option.arity == "takes" and following < len(words):
-            value = words[following]
+            value, value_index = words[following], following
             following += 1
-        parsed.options.append(Found(option, option.name, index, value))
+        parsed.options.append(Found(option, option.name, index, value, value_index))
     return following
 
 

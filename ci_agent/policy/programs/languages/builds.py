@@ -56,6 +56,7 @@ def read_interpreter(parsed: Parsed, draft: Draft) -> None:
         return
     words = [operand.word for operand in parsed.operands]
     if asks or (words and words[0].literal != "-" and not words[0].pipe):
+        draft.code += [(operand.at, 0) for operand in parsed.operands[:1]]
         _use_program(words, draft)
     else:
         draft.doubt(f"the code that {parsed.profile.name} reads from its input is not known: put it in a file")

@@ -21,6 +21,7 @@ def read_shell(parsed: Parsed, draft: Draft) -> None:
             draft.doubt(f"the commands that {parsed.profile.name} reads from its input are not known")
         return
     draft.use("read", words[0])
+    draft.code.append((parsed.operands[0].at, 0))
 
 
 def read_commands(parsed: Parsed, draft: Draft) -> None:
