@@ -23,6 +23,7 @@ from ci_agent.policy.reach import Anchors
 from ci_agent.policy.reaching import file_refusal
 from ci_agent.policy.rule_index import RuleIndex
 from ci_agent.policy.rules import PolicySource
+from ci_agent.policy.second_names import SecondNames
 from ci_agent.policy.shell.analysis import analyse as analyse_bash
 from ci_agent.policy.shell.program import BoundExceededError
 from ci_agent.policy.site import Analyse, Interpret, Site
@@ -54,7 +55,10 @@ def compile_policy(
         except ValueError as error:
             raise ConfigurationError(f"{rule.source}: rule {rule.id}: {error}") from error
     return Policy(
-        source, Site(workspace, around, analyse or _bash_reader(workspace, around), interpret), RuleIndex(rules)
+        source,
+        Site(workspace, around, analyse or _bash_reader(workspace, around), interpret),
+        RuleIndex(rules),
+        SecondNames(workspace.root),
     )
 
 
@@ -70,6 +74,8 @@ class Policy:
     source: PolicySource
     site: Site
     rules: RuleIndex
+    second_names: SecondNames
+    """As they were when a tool first asked whether it may open a file with several names."""
 
     def decide(self, tool: str, arguments: JsonObject, *, exhausted: frozenset[str] = frozenset()) -> Decision:
         """Whether a call may run, and why. Never raises: what goes wrong here is a denial.
@@ -118,6 +124,6 @@ class Policy:
             guarded = guard_write(path, root, around, by_tool=True)
         fact = FileFact(access, path, path, guarded=guarded)
         rules = self.rules.for_tool(tool)
-        forbidden = Denials(self.site, self.rules, tool, {}, DiskBudget()).of_path(fact)
+        forbidden = Denials(self.site, self.rules, tool, {}, DiskBudget(), self.second_names).of_path(fact)
         near = {rule.id: rule for _, rule in rules.paths.near(fact.names)}
         return forbidden is None and any(file_refusal(rule.reach or (), fact) is None for rule in near.values())

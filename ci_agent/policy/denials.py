@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ci_agent.json_types import JsonObject
 from ci_agent.policy.coverage import has, may_mean
-from ci_agent.policy.disk import DiskBudget, walk
+from ci_agent.policy.disk import DiskBudget, Entry, walk
 from ci_agent.policy.facts import ExecFact, Fact, FileFact, NetFact, ToolFact, UnknownFact
 from ci_agent.policy.judge_arguments import arguments_may_match, named_files
 from ci_agent.policy.match import CompiledRule
@@ -15,6 +15,7 @@ from ci_agent.policy.net import forbids_request
 from ci_agent.policy.reach import fold, fold_names, names_of
 from ci_agent.policy.reaching import forbids_path
 from ci_agent.policy.rule_index import SHARED_DENIES, FileDenies, RuleIndex, strictest_first
+from ci_agent.policy.second_names import SecondNames
 from ci_agent.policy.site import Site
 from ci_agent.policy.tool_facts import FILE_TOOLS
 
@@ -34,6 +35,7 @@ class Denials:
     tool: str
     arguments: JsonObject
     budget: DiskBudget
+    second_names: SecondNames
 
     def of(self, fact: Fact) -> Iterator[Forbidden]:
         """Every deny rule that forbids the fact, in order of its parts."""
@@ -49,7 +51,17 @@ class Denials:
 
     def of_path(self, fact: FileFact) -> CompiledRule | None:
         """The first rule that forbids the file itself, whatever lies beneath it."""
-        return next((rule for denies in self._file_denies(fact) if (rule := denies.about(fact)) is not None), None)
+        found = (denies.about(fact) or self._by_second_name(denies, fact) for denies in self._file_denies(fact))
+        return next((rule for rule in found if rule is not None), None)
+
+    def _by_second_name(self, denies: FileDenies, fact: FileFact) -> CompiledRule | None:
+        """The rule that forbids another name of the very file."""
+        if fact.effect not in ("read", "write") or fact.is_folder:
+            return None
+        try:
+            return self.second_names.forbidding(denies, os.lstat(fact.path))
+        except OSError:
+            return None
 
     def _of_command(self, command: ExecFact) -> Iterator[Forbidden]:
         for rule in self.index.for_tool("bash").denied_programs.candidates(command):
@@ -86,7 +98,7 @@ class Denials:
 
     def _of_file(self, fact: FileFact) -> Iterator[Forbidden]:
         for denies in self._file_denies(fact):
-            rule = denies.about(fact)
+            rule = denies.about(fact) or self._by_second_name(denies, fact)
             if rule is None and fact.recursive:
                 rule = self._beneath(denies, fact)
             if rule is not None:
@@ -106,9 +118,18 @@ class Denials:
             found = [denies.about_any((*start, *fold_names(above)), names) for start in fact.denied_names]
             links = [os.path.realpath(entry.path) for entry in entries if entry.is_symlink()]
             found += [denies.about_names(fold_names(names_of(Path(link)))) for link in links]
+            if fact.effect in ("read", "write"):
+                found += [self.second_names.forbidding(denies, status) for status in map(_status, entries) if status]
             rules = [rule for rule in found if rule is not None]
             if rules:
                 return min(rules, key=strictest_first)
+        return None
+
+
+def _status(entry: Entry) -> os.stat_result | None:
+    try:
+        return entry.stat(follow_symlinks=False)
+    except OSError:
         return None
 
 

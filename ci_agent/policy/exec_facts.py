@@ -54,7 +54,8 @@ def read_run(
     found = [*_doubts(words, effects, place, scene.origin), *_files(reading.site, words, effects, place, scene)]
     requests = [_request(use, scene) for use in effects.urls]
     perhaps: list[FileFact] = []
-    for fact in possible_files(reading.site, effects.anything, _workplace(reading.site, effects, place)):
+    workplace = _workplace(reading.site, effects, place)
+    for fact in possible_files(reading.site, effects.anything, workplace, whole=not effects.known):
         if isinstance(fact, FileFact) and reading.site.workspace.contains(fact.path):
             perhaps.append(fact)
         else:

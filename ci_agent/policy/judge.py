@@ -13,6 +13,7 @@ from ci_agent.policy.grants import Refusal, exec_refusal, redirect_refusal, tool
 from ci_agent.policy.match import CompiledRule
 from ci_agent.policy.reaching import file_refusal
 from ci_agent.policy.rule_index import MAX_NEAREST, RuleIndex, ToolRules, canonical_order, strictest_first
+from ci_agent.policy.second_names import SecondNames
 from ci_agent.policy.shell_facts import shell_facts
 from ci_agent.policy.site import Site
 from ci_agent.policy.tool_facts import FILE_TOOLS, tool_facts
@@ -47,7 +48,9 @@ class Verdict:
 
 def judge(call: Call) -> list[Verdict]:
     """A verdict for each fact, in the order of the call; BoundExceededError when the disk holds too much to look at."""
-    denials = Denials(call.site, call.rules, call.tool, call.arguments, DiskBudget())
+    denials = Denials(
+        call.site, call.rules, call.tool, call.arguments, DiskBudget(), SecondNames(call.site.workspace.root)
+    )
     facts = (
         shell_facts(call.site, call.arguments)
         if call.tool == "bash"

@@ -21,14 +21,19 @@ _COST: Final = 20
 _SEPARATORS: Final = re.compile(r"[:,=]")
 
 
-def possible_files(site: Site, words: tuple[Word, ...], place: Place) -> Iterator[FileFact | UnknownFact]:
-    """What is there under the name of a word, or of a part of one such as the value in `--file=.env`."""
+def possible_files(
+    site: Site, words: tuple[Word, ...], place: Place, *, whole: bool = False
+) -> Iterator[FileFact | UnknownFact]:
+    """What is there under the name of a word, or of a part of one such as the value in `--file=.env`.
+
+    `whole`: all beneath a folder may be read too, as by a program of which nothing is known.
+    """
     if place.folder is None:
         return
     for text in dict.fromkeys(part for word in words for known in _known(word) for part in _parts(known)):
         place.budget.spend_entries(_COST)
         if _is_somewhere(text, place.folder):
-            yield from _found(site, text, place)
+            yield from _found(site, text, place, whole)
 
 
 def _known(word: Word) -> Iterator[str]:
@@ -58,9 +63,9 @@ def _is_somewhere(text: str, folder: Path) -> bool:
         return False
 
 
-def _found(site: Site, text: str, place: Place) -> Iterator[FileFact | UnknownFact]:
+def _found(site: Site, text: str, place: Place, whole: bool) -> Iterator[FileFact | UnknownFact]:
     """In the workspace it may be read; outside, where only a link leads to, it may be written as well."""
-    read = file_fact(site, text, "read", place)
+    read = file_fact(site, text, "read", place, beneath=[] if whole else None)
     yield read
     if isinstance(read, FileFact) and not site.workspace.contains(read.path):
         yield file_fact(site, text, "write", place)

@@ -110,3 +110,13 @@ def test_a_rule_need_not_reach_a_file_that_a_word_only_happens_to_name(policy: M
 def test_a_word_of_endless_parts_exceeds_a_bound(decided: Policy) -> None:
     decision = decided.decide("bash", {"command": "mytool " + ",".join(map(str, range(20_000)))})
     assert (decision.effect, decision.code) == ("deny", "limit")
+
+
+@pytest.mark.parametrize("command", ["mytool .", "mytool sub", "mytool sub/", "mytool --dir=sub", "cd sub && mytool ."])
+def test_a_folder_handed_to_a_program_nobody_knows_counts_with_all_that_is_in_it(decided: Policy, command: str) -> None:
+    assert decided.decide("bash", {"command": command}).rule_id == "secrets"
+
+
+@pytest.mark.parametrize("command", ["python -m pytest sub", "make sub", "mytool src tests"])
+def test_a_known_program_s_words_are_only_what_its_profile_says(decided: Policy, command: str) -> None:
+    assert decided.decide("bash", {"command": command}).effect == "allow"

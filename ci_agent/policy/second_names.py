@@ -1,0 +1,55 @@
+"""Forbidden files under other names: hard links, which no path tells apart."""
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from ci_agent.policy.disk import DiskBudget, walk
+from ci_agent.policy.match import CompiledRule
+from ci_agent.policy.reach import fold, fold_names, names_of
+from ci_agent.policy.rule_index import FileDenies
+from ci_agent.policy.shell.program import BoundExceededError
+
+MAX_ENTRIES: Final = 20_000
+"""Entries of the workspace among which forbidden files with several names are looked for. Package managers link their
+files too, and whoever reads one of those shall not wait; no tool call makes a second name for a forbidden file."""
+
+Inode: TypeAlias = tuple[int, int]
+
+
+@dataclass(slots=True)
+class SecondNames:
+    """The files of a workspace that rules forbid and that have several names, looked up when first asked for."""
+
+    root: Path
+    _found: dict[int, dict[Inode, CompiledRule]] = field(default_factory=dict)
+
+    def forbidding(self, denies: FileDenies, status: os.stat_result) -> CompiledRule | None:
+        """The rule that forbids another name of a file with this status."""
+        if not has_several_names(status):
+            return None
+        if id(denies) not in self._found:
+            self._found[id(denies)] = dict(_linked(denies, self.root))
+        return self._found[id(denies)].get((status.st_dev, status.st_ino))
+
+
+def has_several_names(status: os.stat_result) -> bool:
+    return status.st_nlink > 1 and stat.S_ISREG(status.st_mode)
+
+
+def _linked(denies: FileDenies, root: Path) -> Iterator[tuple[Inode, CompiledRule]]:
+    start = fold_names(names_of(root))
+    try:
+        for above, entries in walk(root, DiskBudget(entries=MAX_ENTRIES)):
+            folder = (*start, *fold_names(above))
+            if denies.about_any(folder, [fold(entry.name) for entry in entries]) is None:
+                continue
+            for entry in entries:
+                rule = denies.about_names((*folder, fold(entry.name)))
+                if rule is not None and has_several_names(status := entry.stat(follow_symlinks=False)):
+                    yield (status.st_dev, status.st_ino), rule
+    except BoundExceededError:
+        return
