@@ -12,6 +12,7 @@ from ci_agent.json_types import JsonObject
 from ci_agent.policy.decide import Policy
 from ci_agent.policy.rules import Limits
 from ci_agent.prompts import ContextText
+from ci_agent.providers.settings import ModelSettings
 
 SandboxMode: TypeAlias = Literal["auto", "required", "off"]
 
@@ -22,6 +23,8 @@ class RunSettings:
     policy: Policy
     model: str
     """`PROVIDER:MODEL`."""
+    model_settings: ModelSettings = field(default_factory=ModelSettings)
+    """How the model is reached, and what else is asked of it."""
     context: tuple[ContextText, ...] = ()
     """Text that the model shall know, marked as untrusted."""
     system_prompt: str | None = None

@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from ci_agent.cancellation import CancelToken
+from ci_agent.cli.model_options import check_model, model_options, read_model_settings
 from ci_agent.cli.options import did_you_mean, option, read_config, read_text_or_stdin
 from ci_agent.cli.output import (
     OutputFormat,
@@ -30,7 +31,7 @@ from ci_agent.policy.rules import Limits
 from ci_agent.process import become_subreaper, kill_all_descendants
 from ci_agent.progress import ProgressLines
 from ci_agent.prompts import ContextText
-from ci_agent.providers.table import known_models, parse_model
+from ci_agent.providers.table import known_models
 from ci_agent.reports.text import outcome_line, render_text
 from ci_agent.run_settings import Observers, RunResult, RunSettings
 from ci_agent.signals import cancel_on_signals
@@ -58,7 +59,7 @@ Examples:
 @option("--append-system-file", metavar="FILE", help="Add to the system prompt.")
 @option("--agents-md", is_flag=True, help="Add the workspace's AGENTS.md, marked as untrusted data.")
 @option("--policy", metavar="NAME|FILE", required=True, help="A shipped policy's name, or a policy file.")
-@option("--model", metavar="PROVIDER:MODEL", help="The model to ask.")
+@model_options
 @option("--workspace", metavar="DIR", default=".", show_default=True, help="The folder that tools may touch.")
 @option("--tools", metavar="NAME,NAME", help="Offer these tools alone.")
 @option("--max-turns", type=COUNT, help="Turns. [default: 100]")
@@ -162,14 +163,12 @@ def _ignore(_thing: object) -> None:
 def _settings(flags: Mapping[str, Any]) -> RunSettings:
     if not flags["model"]:
         raise click.UsageError(f"Missing option '--model'. {known_models()}")
-    try:
-        parse_model(flags["model"])
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--model") from error
+    check_model(flags["model"], "--model")
     return RunSettings(
         prompt=_prompt(flags),
         policy=load_policy(flags["policy"], workspace=flags["workspace"]),
         model=flags["model"],
+        model_settings=read_model_settings(flags),
         context=_context(flags),
         system_prompt=_optional_text(flags["system_file"], "system prompt file"),
         append_system_prompt=_optional_text(flags["append_system_file"], "system prompt file"),

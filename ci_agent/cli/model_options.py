@@ -1,0 +1,113 @@
+"""The options of `run` that say which model is asked, how it is reached and what it is asked for."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+import click
+
+from ci_agent.cli.options import option
+from ci_agent.errors import ConfigurationError
+from ci_agent.provider import ThinkingLevel
+from ci_agent.providers.settings import ModelSettings
+from ci_agent.providers.shrinking import ShrinkMode
+from ci_agent.providers.table import parse_model
+from ci_agent.text_files import read_text_file
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+_SECONDS = click.FloatRange(min=0, min_open=True)
+_COUNT = click.IntRange(min=1)
+_DEFAULTS = ModelSettings()
+
+_OPTIONS = (
+    option("--model", metavar="PROVIDER:MODEL", help="The model to ask."),
+    option(
+        "--fallback-model",
+        metavar="PROVIDER:MODEL",
+        multiple=True,
+        help="Ask this one when the one before gave up. Repeatable.",
+    ),
+    option("--base-url", metavar="URL", help="Where the model's server is, in place of the provider's own."),
+    option("--api-key-file", metavar="FILE", help="Read the key from FILE instead of the provider's variable."),
+    option("--thinking", type=click.Choice(get_args(ThinkingLevel)), help="How much the model thinks first."),
+    option("--temperature", type=click.FloatRange(min=0, max=2), help="Sampling temperature."),
+    option("--max-output-tokens", type=_COUNT, help="Of each answer, its thinking included."),
+    option(
+        "--shrink",
+        type=click.Choice(get_args(ShrinkMode)),
+        default=_DEFAULTS.shrink,
+        show_default=True,
+        help="What may go when the conversation gets too long for the model: nothing, old results, or old turns too, "
+        "for a summary.",
+    ),
+    option("--models-file", metavar="FILE", help="Limits and prices of models of your own, in YAML."),
+    option("--ca-file", metavar="FILE", help="Trust the certificates in FILE in place of the usual ones."),
+    option("--allow-http", is_flag=True, help="Allow a --base-url on another machine that is not encrypted."),
+    option(
+        "--idle-timeout",
+        type=_SECONDS,
+        metavar="SECONDS",
+        default=_DEFAULTS.idle_timeout_s,
+        help=f"Longest silence of the model's server within an answer. [default: {_DEFAULTS.idle_timeout_s:g}]",
+    ),
+    option(
+        "--request-timeout",
+        type=_SECONDS,
+        metavar="SECONDS",
+        default=_DEFAULTS.request_timeout_s,
+        help=f"One request to the model, from start to end. [default: {_DEFAULTS.request_timeout_s:g}]",
+    ),
+    option(
+        "--attempts",
+        type=_COUNT,
+        default=_DEFAULTS.attempts,
+        show_default=True,
+        help="How often one request is tried while its failures may pass.",
+    ),
+)
+
+
+def model_options(command: Decorated) -> Decorated:
+    """All of them, in the order of the help."""
+    for add in reversed(_OPTIONS):
+        command = add(command)
+    return command
+
+
+def read_model_settings(flags: Mapping[str, Any]) -> ModelSettings:
+    """What the flags say. BadParameter for names of models that are none, ConfigurationError for files."""
+    for name in flags["fallback_model"]:
+        check_model(name, "--fallback-model")
+    return ModelSettings(
+        base_url=flags["base_url"],
+        api_key=_read_key(flags["api_key_file"]),
+        fallbacks=flags["fallback_model"],
+        thinking=flags["thinking"],
+        temperature=flags["temperature"],
+        max_output_tokens=flags["max_output_tokens"],
+        shrink=flags["shrink"],
+        models_file=None if flags["models_file"] is None else Path(flags["models_file"]),
+        ca_file=None if flags["ca_file"] is None else Path(flags["ca_file"]),
+        allow_http=flags["allow_http"],
+        idle_timeout_s=flags["idle_timeout"],
+        request_timeout_s=flags["request_timeout"],
+        attempts=flags["attempts"],
+    )
+
+
+def check_model(text: str, flag: str) -> None:
+    """BadParameter when it does not have the form of a model's name."""
+    try:
+        parse_model(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint=flag) from error
+
+
+def _read_key(path: str | None) -> str | None:
+    if path is None:
+        return None
+    key = read_text_file(path, "API key file").strip()
+    if not key or len(key.split()) > 1:
+        raise ConfigurationError(f"the API key file {path!r} must hold one key and nothing else")
+    return key
