@@ -7,6 +7,7 @@ from typing import Protocol, TypeAlias
 from ci_agent.json_types import Json, JsonObject
 from ci_agent.provider import ContentEvent, Context, Model, StreamOptions
 from ci_agent.providers.assembly import Assembly
+from ci_agent.providers.failures import ApiError
 from ci_agent.providers.model_facts import UNKNOWN_MODEL, ModelFacts
 
 
@@ -53,6 +54,10 @@ ReadAnswer: TypeAlias = Callable[[Json, Assembly], Iterator[ContentEvent]]
 """As ReadStream, from the one JSON value of a server that did not stream."""
 
 
+Relax: TypeAlias = Callable[[ApiRequest, ApiError], ApiRequest | None]
+"""A request without what the server complains about and can do without; None: there is nothing to leave out."""
+
+
 @dataclass(frozen=True, slots=True)
 class Api:
     name: str
@@ -62,3 +67,5 @@ class Api:
     read_answer: ReadAnswer
     authentication: Callable[[str], Mapping[str, str]]
     """The headers that carry a key."""
+    relax: Relax | None = None
+    """Asked when the server refused the request as it is; what it gives back is sent at once."""
