@@ -86,9 +86,10 @@ class Assembly:
         id: str | None = None,  # noqa: A002  the field's name on every wire
         name: str | None = None,
         arguments: Json = None,
+        replay: JsonObject | None = None,
     ) -> Events:
         """A piece of a call. `key` is its index on the wire, None where there is none; `arguments` is a piece of the
-        raw text, or a whole object.
+        raw text, or a whole object; `replay` is as in `keep`.
 
         A call is found by its key, else (only without a key) by its id, else it is the latest. Another one begins when
         nothing was found, and when the found one has a name, this piece brings a name, and their ids differ, or their
@@ -105,6 +106,7 @@ class Assembly:
             self._calls_by_id[id_] = call
         if name and name != call.name:
             self._add_name(call, name)
+        call.replay.update(replay or {})
         self._last_call = call
         piece = _argument_piece(arguments)
         if piece:
@@ -245,7 +247,10 @@ def _index(part: _Part) -> int:
 def _argument_piece(arguments: Json) -> str:
     if isinstance(arguments, str):
         return arguments
-    return "" if arguments is None else json.dumps(arguments, ensure_ascii=False)
+    try:
+        return "" if arguments is None else json.dumps(arguments, ensure_ascii=False)
+    except RecursionError as error:
+        raise ApiError("malformed", "the arguments of a tool call are nested too deep", retryable=True) from error
 
 
 def _says_something(part: _Part) -> bool:

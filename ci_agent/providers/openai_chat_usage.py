@@ -1,0 +1,48 @@
+"""What Chat Completions servers say about tokens, in all the places where they say it."""
+
+from ci_agent.json_types import Json, JsonObject
+from ci_agent.messages import Usage
+from ci_agent.providers.usage_counts import count_at, first_count
+from ci_agent.providers.wire_json import object_at
+
+_SENT = (("prompt_tokens",), ("input_tokens",))
+_SAID = (("completion_tokens",), ("output_tokens",))
+_CACHED = (
+    ("prompt_tokens_details", "cached_tokens"),
+    ("prompt_token_details", "cached_tokens"),
+    ("input_tokens_details", "cached_tokens"),
+    ("prompt_cache_hit_tokens",),
+    ("num_cached_tokens",),
+    ("cached_tokens",),
+)
+_WRITTEN = (("prompt_tokens_details", "cache_write_tokens"), ("cache_creation_input_tokens",))
+
+
+def usage_in(chunk: Json, choice: Json) -> Usage | None:
+    """The usage that a chunk or a whole answer tells; None when it tells none."""
+    for source in (object_at(chunk, "usage"), object_at(choice, "usage"), object_at(chunk, "x_groq", "usage")):
+        usage = _usage(source)
+        if usage is not None:
+            return usage
+    return None
+
+
+def _usage(source: JsonObject) -> Usage | None:
+    """Cached tokens are part of those sent, unless there are more of them. The total knows of thinking that some
+    servers leave out of what was said."""
+    sent, said, total = first_count(source, *_SENT), first_count(source, *_SAID), count_at(source, "total_tokens")
+    if sent is None and said is None:
+        return None
+    written = first_count(source, *_WRITTEN) or 0
+    cached = first_count(source, *_CACHED) or 0
+    read = max(0, cached - written)
+    if sent is None:
+        sent = max(0, (total or 0) - (said or 0))
+    if read + written > sent:
+        sent += read + written
+    return Usage(
+        input_tokens=sent - read - written,
+        output_tokens=max(said or 0, (total or 0) - sent),
+        cache_read_tokens=read,
+        cache_write_tokens=written,
+    )
