@@ -109,24 +109,41 @@ class GlobIndex(Generic[Payload]):
 
     def __init__(self, entries: Iterable[tuple[AnchoredGlob, Payload]]) -> None:
         by_prefix: dict[Names, list[tuple[Wildcard | None, tuple[AnchoredGlob, Payload]]]] = {}
+        self._by_name: dict[Names, dict[str, list[tuple[AnchoredGlob, Payload]]]] = {}
         for glob, payload in entries:
-            last = glob.tail[-1] if glob.tail else None
-            by_prefix.setdefault(glob.prefix, []).append((last, (glob, payload)))
+            name = _name_on_the_way(glob)
+            if name is not None:
+                self._by_name.setdefault(glob.prefix, {}).setdefault(name, []).append((glob, payload))
+            else:
+                last = glob.tail[-1] if glob.tail else None
+                by_prefix.setdefault(glob.prefix, []).append((last, (glob, payload)))
         self._by_prefix = {prefix: WildcardIndex(entries) for prefix, entries in by_prefix.items()}
+        self._sizes = sorted({len(prefix) for prefix in (*self._by_prefix, *self._by_name)})
 
     def __bool__(self) -> bool:
-        return bool(self._by_prefix)
+        return bool(self._sizes)
 
     def near(self, names: Names) -> Iterator[tuple[AnchoredGlob, Payload]]:
         """The globs that may cover the path, or list it, or all beneath it."""
         last = names[-1] if names else ""
-        for size in range(len(names) + 1):
-            index = self._by_prefix.get(names[:size])
+        for size in self._sizes:
+            prefix = names[:size]
+            index = self._by_prefix.get(prefix) if size <= len(names) else None
             if index is not None:
                 yield from index.near(last)
+            by_name = self._by_name.get(prefix)
+            for name in dict.fromkeys(names[size:]) if by_name else ():
+                yield from by_name.get(name, ())
 
     def covering(self, names: Names) -> Iterator[Payload]:
         return (payload for glob, payload in self.near(names) if glob.covers(names))
+
+
+def _name_on_the_way(glob: AnchoredGlob) -> str | None:
+    """A name that every path has which the glob covers or lists, when its last part does not tell."""
+    if glob.last is not None:
+        return None
+    return next((part.literal for part in glob.tail[:-1] if part is not None and part.literal is not None), None)
 
 
 def _base(glob: PathGlob, anchors: Anchors) -> Names:

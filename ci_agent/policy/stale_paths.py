@@ -31,9 +31,9 @@ _LINK_OPTION: Final = re.compile(r"-[A-Za-z]*[ls]|--(link|symbolic-link|links)")
 def stale_paths(facts: Sequence[Fact], budget: DiskBudget) -> Iterator[UnknownFact]:
     """A doubt for each file that is reached through a link of the call's own, and for each glob that may find a name
     of its own that looks like an option."""
-    for maker in facts:
-        if isinstance(maker, ExecFact) and _base_name(maker) in _LINKERS | _MOVERS:
-            yield from _through_links(maker, facts, budget)
+    makers = [fact for fact in facts if isinstance(fact, ExecFact) and _base_name(fact) in _LINKERS | _MOVERS]
+    if makers:
+        yield from _through_links(makers, facts, budget)
     yield from _through_unpacked(facts)
     if any(file.path.name.startswith("-") for fact in facts for file in _files(fact) if file.effect == "write"):
         for fact in facts:
@@ -43,14 +43,31 @@ def stale_paths(facts: Sequence[Fact], budget: DiskBudget) -> Iterator[UnknownFa
                 )
 
 
-def _through_links(maker: ExecFact, facts: Sequence[Fact], budget: DiskBudget) -> Iterator[UnknownFact]:
-    made = [fold_names(names_of(file.written)) for file in maker.files if file.effect == "write"]
+def _through_links(makers: Sequence[ExecFact], facts: Sequence[Fact], budget: DiskBudget) -> Iterator[UnknownFact]:
+    made: dict[Names, dict[int, ExecFact]] = {}
+    for maker in makers:
+        for file in maker.files:
+            if file.effect == "write":
+                made.setdefault(fold_names(names_of(file.written)), {})[id(maker)] = maker
+    sizes = sorted({len(names) for names in made})
+    links: dict[int, bool] = {}
     for fact in facts:
-        for file in _files(fact) if fact is not maker else ():
+        for file in _files(fact):
             names = fold_names(names_of(file.written))
-            if any(names[: len(link)] == link for link in made) and _may_make_links(maker, budget):
+            above = [made[names[:size]] for size in sizes if names[:size] in made]
+            if any(_makes_links(maker, links, budget) for each in above for maker in _without(each, fact)):
                 why = f"{file.written} may be made a link in the same call; use it in a call of its own"
                 yield UnknownFact(why, argument=file.argument, span=file.span)
+
+
+def _without(makers: Mapping[int, ExecFact], fact: Fact) -> Iterator[ExecFact]:
+    return (maker for maker in makers.values() if maker is not fact)
+
+
+def _makes_links(maker: ExecFact, known: dict[int, bool], budget: DiskBudget) -> bool:
+    if id(maker) not in known:
+        known[id(maker)] = _may_make_links(maker, budget)
+    return known[id(maker)]
 
 
 def _may_make_links(command: ExecFact, budget: DiskBudget) -> bool:
