@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ci_agent.json_types import JsonObject
@@ -14,6 +14,7 @@ from ci_agent.policy.match import CompiledRule
 from ci_agent.policy.net import forbids_request
 from ci_agent.policy.reach import fold, fold_names, names_of
 from ci_agent.policy.reaching import forbids_path
+from ci_agent.policy.repositories import tracked_names
 from ci_agent.policy.rule_index import SHARED_DENIES, FileDenies, RuleIndex, strictest_first
 from ci_agent.policy.second_names import SecondNames
 from ci_agent.policy.site import Site
@@ -99,10 +100,31 @@ class Denials:
     def _of_file(self, fact: FileFact) -> Iterator[Forbidden]:
         for denies in self._file_denies(fact):
             rule = denies.about(fact) or self._by_second_name(denies, fact)
-            if rule is None and fact.recursive:
+            names = tracked_names(fact.path) if fact.tracked and rule is None else None
+            if names is not None:
+                yield from self._of_tracked(denies, fact, names)
+            elif rule is None and fact.recursive:
                 rule = self._beneath(denies, fact)
             if rule is not None:
                 yield Forbidden(rule, fact)
+
+    def _of_tracked(self, denies: FileDenies, fact: FileFact, names: tuple[str, ...]) -> Iterator[Forbidden]:
+        """The first file of a repository that a rule forbids."""
+        self.budget.spend_entries(len(names))
+        folders: dict[str, list[str]] = {}
+        for name in names:
+            folder, _, last = name.rpartition("/")
+            folders.setdefault(folder, []).append(last)
+        for folder, lasts in folders.items():
+            path = fact.path / folder
+            above = fold_names(names_of(path))
+            if denies.about_any(above, list(map(fold, lasts))) is not None:
+                for last in lasts:
+                    rule = denies.about_names((*above, fold(last)))
+                    if rule is not None:
+                        file = replace(fact, path=path / last, written=path / last, is_folder=False, recursive=False)
+                        yield Forbidden(rule, file)
+                        return
 
     def _file_denies(self, fact: FileFact) -> Iterator[FileDenies]:
         own = () if self.tool == "bash" else (self.tool,)

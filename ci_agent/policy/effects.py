@@ -24,6 +24,16 @@ class FileUse:
     """For a recursive write: what lies beneath these comes to lie beneath the path (`cp -r a/. FOLDER`)."""
     in_place: bool = False
     """For a recursive write: it changes what is there and puts nothing new there (`chmod -R`)."""
+    from_top: bool = False
+    """Relative to the top of the working tree that the folder is in (`:/path` of git)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """The content of any file that the repository tracks."""
+
+    unless_there: tuple[Word, ...] = ()
+    """When one of these is the path of something, only what is named is meant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,5 +81,7 @@ class Effects:
     """Words of which nobody knows whether they name files; none looks like a way out of the workspace."""
     known: bool = True
     """False: no profile; operands that look like a way out of the workspace were taken for files."""
+    printed: tuple[Printed, ...] = ()
+    """No rule need reach it, but one that forbids reading a file that is tracked forbids the command."""
     problem: str | None = None
     """Why the effects cannot be known (an unknown word where an option would matter); the call is then denied."""

@@ -1,5 +1,6 @@
 """One command becomes a fact: its words as they are now, the files and hosts that its profile knows, its doubts."""
 
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -12,7 +13,9 @@ from ci_agent.policy.facts import ExecFact, FileFact, NetFact, Origin, Span, Spe
 from ci_agent.policy.file_facts import Place, file_fact, possible_texts, use_facts
 from ci_agent.policy.followed_links import follows_links, links_out
 from ci_agent.policy.possible_files import possible_files
+from ci_agent.policy.programs.pathspecs import WORK_TREE
 from ci_agent.policy.reading import Reading, Scene
+from ci_agent.policy.repositories import top_of
 from ci_agent.policy.site import Site
 from ci_agent.policy.urls import InvalidUrlError, parse_url
 from ci_agent.policy.words import Word, literal_word
@@ -60,6 +63,7 @@ def read_run(
             perhaps.append(fact)
         else:
             found.append(fact)
+    perhaps += _printed(effects, workplace)
     files = tuple(fact for fact in found if isinstance(fact, FileFact))
     command = ExecFact(
         words=words,
@@ -179,6 +183,20 @@ def _files(
             yield fact
             if isinstance(fact, FileFact) and (found or follows_links(words)):
                 yield from _linked(site, fact, at, found)
+
+
+def _printed(effects: Effects, place: Place) -> list[FileFact]:
+    """What a repository tracks, where the command may print any of it."""
+    folder = place.folder
+    top = top_of(folder) if folder is not None and effects.printed else None
+    if folder is None or top is None or all(_any_is_there(each.unless_there, folder) for each in effects.printed):
+        return []
+    whole = FileFact("read", top, top, is_folder=True, recursive=True, selection=WORK_TREE, tracked=True)
+    return [replace(whole, argument=place.argument, span=place.span)]
+
+
+def _any_is_there(words: tuple[Word, ...], folder: Path) -> bool:
+    return any("\0" not in word.text and os.path.lexists(folder / word.text) for word in words)
 
 
 def _linked(site: Site, folder: FileFact, place: Place, found: bool) -> Iterator[FileFact | UnknownFact]:

@@ -37,6 +37,8 @@ class FileFact:
     argument: str | None = None
     span: Span | None = None
     selection: Selection = EVERYTHING
+    tracked: bool = False
+    """The top of a working tree: of what lies beneath, that is meant which git tracks."""
 
     @property
     def names(self) -> Names:

@@ -19,6 +19,7 @@ from ci_agent.policy.protected import (
     protected_beneath,
 )
 from ci_agent.policy.reach import Names
+from ci_agent.policy.repositories import top_of
 from ci_agent.policy.shell.program import BoundExceededError
 from ci_agent.policy.shell_globs import UnknownGlobError, expand_glob
 from ci_agent.policy.site import Site
@@ -55,6 +56,8 @@ def reaches_no_file(text: str, effect: FileEffect) -> bool:
 
 def use_facts(site: Site, use: FileUse, place: Place) -> Iterator[FileFact | UnknownFact]:
     """The files that a program's use of a word may concern."""
+    if use.from_top and place.folder is not None:
+        place = replace(place, folder=top_of(place.folder) or place.folder)
     texts = possible_texts(use.path, place)
     if texts is None:
         yield place.unknown(f"which file {use.path.text} means is not known")

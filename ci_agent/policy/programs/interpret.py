@@ -9,6 +9,7 @@ from typing import Literal, TypeVar, assert_never
 from ci_agent.policy.effects import Effects, UrlUse
 from ci_agent.policy.programs.draft import Draft, is_plain_name, reaches_no_file, use_anything, use_at, use_source
 from ci_agent.policy.programs.languages import find_reader
+from ci_agent.policy.programs.languages.contents import read_printed
 from ci_agent.policy.programs.load import find_profile, load_profile
 from ci_agent.policy.programs.operands import apply_operands
 from ci_agent.policy.programs.options import Found, Parsed, begins_option, parse
@@ -116,6 +117,7 @@ def _together(all_effects: list[Effects]) -> Effects:
         may_be_options=_union(effects.may_be_options for effects in all_effects),
         code=_union(effects.code for effects in all_effects),
         anything=_union(effects.anything for effects in all_effects),
+        printed=_union(effects.printed for effects in all_effects),
         known=all(effects.known for effects in all_effects),
         problem=problem,
     )
@@ -148,6 +150,8 @@ def _apply(parsed: Parsed, draft: Draft, last: bool) -> None:
     apply_operands(parsed, draft)
     if profile.language is not None:
         find_reader(profile.language)(parsed, draft)
+    if profile.prints is not None:
+        read_printed(parsed, draft)
     if profile.starts_shell and not draft.commands and not draft.scripts:
         draft.doubt(f"the commands that the shell of {profile.name} reads from standard input are not known")
 

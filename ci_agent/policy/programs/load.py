@@ -18,6 +18,7 @@ from ci_agent.policy.programs.profile import (
     Meaning,
     Operands,
     Option,
+    Prints,
     Profile,
     Role,
 )
@@ -49,6 +50,7 @@ _KEYS = frozenset(
             "delegates",
             "dry",
             "language",
+            "prints",
         ),
     }
 )
@@ -203,6 +205,7 @@ def profile_from(name: str, data: Mapping[str, Any], inherited: Profile | None) 
         delegates=frozenset(data.get("delegates", "").split()),
         launches=_one_of(data.get("launches"), (None, *get_args(Launch))),
         language=data.get("language"),
+        prints=_one_of(data.get("prints"), (None, *get_args(Prints))),
         harmful=bool({"language", "plus", "delegates"} & data.keys())
         or any(map(_matters, options.values()))
         or not {*operands.leading, *operands.trailing} <= {"data", "pattern", "read", "list"}

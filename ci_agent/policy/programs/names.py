@@ -3,9 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ci_agent.policy.effects import FileUse
+from ci_agent.policy.programs.draft import Draft
 from ci_agent.policy.programs.interpret import parse_levels
 from ci_agent.policy.programs.languages.find import follows_links, selection_before
 from ci_agent.policy.programs.options import Parsed
+from ci_agent.policy.programs.pathspecs import WORK_TREE, use_pathspec
 from ci_agent.policy.words import Selection, Word, literal_word
 
 _FIND_OTHER_OUTPUT = frozenset({"-printf", "-ls", "-exec", "-execdir", "-ok", "-okdir", "-fprintf", "-fls"})
@@ -65,12 +68,30 @@ def _prints_names(parsed: Parsed) -> bool:
     return (not flags or parsed.has(*flags)) and not parsed.has(*other.get(parsed.profile.name, ()), "--no-index")
 
 
-def _searched(parsed: Parsed) -> tuple[Word, ...]:
+def _searched(parsed: Parsed) -> tuple[Word, ...] | None:
     """Where a search looks: its operands, or the folder that it runs in."""
+    if parsed.profile.name == "git ls-files" and parsed.operands:
+        return _listed(parsed)
     if parsed.profile.name.startswith("git"):
         return (replace(literal_word("."), selection=Selection(without=(".git",))),)
     first = 0 if parsed.has(*parsed.profile.instead) else 1
     return tuple(operand.word for operand in parsed.operands[first:]) or (literal_word("."),)
+
+
+def _listed(parsed: Parsed) -> tuple[Word, ...] | None:
+    """What `git ls-files PATHSPEC...` prints: what the pathspecs let through; None for names that may climb."""
+    here = literal_word(".")
+    draft = Draft()
+    for operand in parsed.operands:
+        text = operand.word.literal
+        if text is not None and text.startswith(":") and not text.startswith((":!", ":^", ":(exclude)")):
+            return None
+        # A glob of the shell that matches nothing becomes a pattern of git.
+        use_pathspec(draft, here if operand.word.kind == "glob" else operand.word, "read")
+    uses = draft.files or [FileUse("read", here, recursive=True, selection=WORK_TREE)]
+    if parsed.has("--full-name"):
+        return tuple(replace(here, selection=replace(use.selection)) for use in uses)
+    return tuple(replace(use.path, selection=use.selection) for use in uses)
 
 
 def _passes_lines(parsed: Parsed) -> bool:

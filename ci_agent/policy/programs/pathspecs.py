@@ -1,7 +1,8 @@
 """Paths as git takes them: within a revision, in its index, by patterns of its own."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from ci_agent.policy.effects import FileEffect
@@ -44,6 +45,15 @@ def paths_behind_colons(text: str) -> Iterator[str]:
         yield text
 
 
+def use_pathspecs(draft: Draft, words: Sequence[Word], effect: FileEffect) -> None:
+    """Exclusions alone mean everything else."""
+    known = len(draft.files)
+    for word in words:
+        use_pathspec(draft, word, effect)
+    if words and len(draft.files) == known:
+        draft.use(effect, literal_word("."), effect == "read", selection=WORK_TREE)
+
+
 def use_pathspec(draft: Draft, word: Word, effect: FileEffect) -> None:
     """Patterns are read by their folder and ending, `*` matches slashes; magic that is not known means any file."""
     text = word.literal
@@ -52,17 +62,22 @@ def use_pathspec(draft: Draft, word: Word, effect: FileEffect) -> None:
             draft.use(effect, choice, effect == "read", selection=WORK_TREE)
         return
     is_literal = False
+    known = len(draft.files)
+    from_top = False
     if text.startswith(":"):
         match = _MAGIC.fullmatch(text)
         names = frozenset((match["long"] or "").split(",")) if match else frozenset({"?"})
         if match is None or "exclude" in names or not {"!", "^"}.isdisjoint(match["short"] or ""):
             return
         is_literal = "literal" in names
+        from_top = "top" in names or "/" in (match["short"] or "")
         text = match["rest"] if names <= _PLAIN_MAGIC else "*"
     if not is_literal and _GLOB.search(text):
         _use_pattern(draft, text, word, effect)
     else:
         draft.use(effect, literal_word(text or ".", word.span), effect == "read", selection=WORK_TREE)
+    if from_top:
+        draft.files[known:] = [replace(use, from_top=True) for use in draft.files[known:]]
 
 
 def _use_pattern(draft: Draft, pattern: str, word: Word, effect: FileEffect) -> None:

@@ -79,6 +79,9 @@ Role: TypeAlias = Literal[
     "revision",  # of git: `REV`, `REV:PATH`, or a path when no `--` follows
 ]
 
+Prints: TypeAlias = Literal["patch", "patch_if_asked", "hunks_if_asked", "lines", "objects", "all"]
+"""What git prints of tracked files that no word names: changes, changes with an option that asks, lines, objects."""
+
 Launch: TypeAlias = Literal["transparent", "launcher"]
 
 
@@ -166,6 +169,7 @@ class Profile(NamedTuple):
     """Options whose value is a program to which all that follows goes (`python -m pytest`)."""
     starts_shell: bool = False
     """Without a command it starts a shell, which reads standard input."""
+    prints: Prints | None = None
     language: str | None = None
     """The reader in `languages/` for what options and operands alone do not say."""
     commands: Mapping[str, str] = MappingProxyType({})

@@ -5,11 +5,12 @@ import re
 from ci_agent.policy.effects import UrlUse
 from ci_agent.policy.programs.draft import Draft, looks_outside
 from ci_agent.policy.programs.options import Parsed
-from ci_agent.policy.programs.pathspecs import WORK_TREE, paths_behind_colons, use_pathspec
+from ci_agent.policy.programs.pathspecs import WORK_TREE, paths_behind_colons, use_pathspecs
 from ci_agent.policy.words import Word, literal_word
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _RUNS_A_PROGRAM = re.compile(r"[A-Za-z0-9]+::")
+_IS_ELSEWHERE = re.compile(r"[^/]*:")
 _SCP_LIKE = re.compile(r"([^/:]+):(?!:)")
 
 
@@ -61,9 +62,12 @@ def read_search(parsed: Parsed, draft: Draft) -> None:
 
 def read_remove(parsed: Parsed, draft: Draft) -> None:
     """`git rm` takes patterns of git's own."""
-    for operand in parsed.operands:
-        if not parsed.has(*parsed.profile.dry):
-            use_pathspec(draft, operand.word, "delete")
+    words = [operand.word for operand in parsed.operands]
+    if parsed.has("--cached"):
+        # What is no longer tracked may be printed, as any file of the past.
+        use_pathspecs(draft, words, "read")
+    elif not parsed.has(*parsed.profile.dry):
+        use_pathspecs(draft, words, "delete")
 
 
 def read_diff(parsed: Parsed, draft: Draft) -> None:
@@ -77,17 +81,15 @@ def read_diff(parsed: Parsed, draft: Draft) -> None:
 
 def read_checkout(parsed: Parsed, draft: Draft) -> None:
     """Operands are files to restore; in front of a `--` they are revisions. The first may be a branch."""
-    for operand in parsed.operands:
-        if parsed.dash_dash is None or operand.at > parsed.dash_dash:
-            use_pathspec(draft, operand.word, "write")
+    dash_dash = -1 if parsed.dash_dash is None else parsed.dash_dash
+    use_pathspecs(draft, [operand.word for operand in parsed.operands if operand.at > dash_dash], "write")
 
 
 def read_clean(parsed: Parsed, draft: Draft) -> None:
     """It deletes what is beneath the operands; without any, what git does not know anywhere in the repository."""
     if parsed.has("-n", "--dry-run"):
         return
-    for operand in parsed.operands:
-        use_pathspec(draft, operand.word, "delete")
+    use_pathspecs(draft, [operand.word for operand in parsed.operands], "delete")
     if not parsed.operands:
         draft.use("write", literal_word("."))
 
@@ -96,8 +98,7 @@ def read_restore(parsed: Parsed, draft: Draft) -> None:
     """With `--staged` alone only the index changes."""
     if parsed.has("-S", "--staged") and not parsed.has("-W", "--worktree"):
         return
-    for operand in parsed.operands:
-        use_pathspec(draft, operand.word, "write")
+    use_pathspecs(draft, [operand.word for operand in parsed.operands], "write")
 
 
 def read_apply(parsed: Parsed, draft: Draft) -> None:
@@ -125,6 +126,10 @@ def read_repository(parsed: Parsed, draft: Draft) -> None:
 def read_clone(parsed: Parsed, draft: Draft) -> None:
     read_repository(parsed, draft)
     words = [operand.word for operand in parsed.operands]
+    for word in words[:1]:
+        if word.literal is not None and not (_IS_ELSEWHERE.match(word.text) or looks_outside(word.text)):
+            # A repository of this machine, whose files come to lie under other names.
+            draft.use("read", word, recursive=True, selection=WORK_TREE)
     if len(words) > 1:
         draft.use("write", words[1])
     elif words and words[0].literal:

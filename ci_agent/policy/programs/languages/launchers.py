@@ -8,6 +8,7 @@ from ci_agent.policy.programs.options import Parsed, tail
 from ci_agent.policy.words import Word, literal_word
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
+_OTHER_NAME = "a program under another name may do something else"
 _PLAIN_TEXT = re.compile(r"[A-Za-z0-9_ \t./:=@%+,-]*")
 """Text that `env -S` splits at blanks and leaves alone otherwise."""
 
@@ -24,6 +25,8 @@ def read_env(parsed: Parsed, draft: Draft) -> None:
     folder = next((value for _, value in parsed.values("-C", "--chdir")), None)
     if folder is not None:
         draft.use("list", folder)
+    if parsed.has("-a", "--argv0"):
+        draft.doubt(_OTHER_NAME)
     if any(word.splits for word in words[: len(assignments) + 1]):
         draft.doubt("the command that env starts is not known")
     draft.run(command, assignments, folder)
@@ -82,6 +85,8 @@ def read_debugger(parsed: Parsed, draft: Draft) -> None:
 
 
 def read_exec(parsed: Parsed, draft: Draft) -> None:
+    if parsed.has("-a"):
+        draft.doubt(_OTHER_NAME)
     draft.run([operand.word for operand in parsed.operands])
 
 

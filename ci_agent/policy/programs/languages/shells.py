@@ -5,6 +5,14 @@ from ci_agent.policy.programs.options import Parsed
 from ci_agent.policy.words import Word, literal_word
 
 _ASKS = ("--help", "--version")
+_KEPT_OPTIONS = frozenset(
+    ("-c", "-e", "-u", "-v", "-x", "-C", "-E", "-T", "-b", "-h", "-l", "-m", "-n", "-p", "-r", "--login", "--noediting")
+    + ("--noprofile", "--norc", "--posix", "--restricted", "--verbose")
+)
+"""Options with which a shell reads a script as it does without."""
+_KEPT_SETTINGS = frozenset(
+    ("errexit", "errtrace", "functrace", "noclobber", "nounset", "pipefail", "posix", "verbose", "xtrace")
+)
 
 
 def read_shell(parsed: Parsed, draft: Draft) -> None:
@@ -14,6 +22,7 @@ def read_shell(parsed: Parsed, draft: Draft) -> None:
         use_anything(draft, word)
     if parsed.has("-c"):
         if words:
+            _doubt_options(parsed, draft)
             draft.script(words[0])
         return
     if not words or parsed.has("-s") or words[0].pipe:
@@ -22,6 +31,25 @@ def read_shell(parsed: Parsed, draft: Draft) -> None:
         return
     draft.use("read", words[0])
     draft.code.append((parsed.operands[0].at, 0))
+
+
+def _doubt_options(parsed: Parsed, draft: Draft) -> None:
+    """Options with which a shell reads a script otherwise, or reads another before it."""
+    for found in parsed.options:
+        value = found.value.literal if found.value is not None else None
+        kept = value in _KEPT_SETTINGS if found.option.name == "-o" else found.option.name in _KEPT_OPTIONS
+        if not kept:
+            draft.doubt(f"{found.option.name} changes what the shell reads: leave it out")
+
+
+def read_other_shell(parsed: Parsed, draft: Draft) -> None:
+    """`zsh -c SCRIPT`, `fish FILE`: another language than that of bash."""
+    words = [operand.word for operand in parsed.operands]
+    if parsed.has("-c") or not words:
+        if not parsed.has(*_ASKS):
+            draft.doubt(f"what {parsed.profile.name} runs is not understood: use bash -c")
+        return
+    read_shell(parsed, draft)
 
 
 def read_commands(parsed: Parsed, draft: Draft) -> None:

@@ -1,0 +1,73 @@
+"""What git prints of the files that it tracks, without a word that names them."""
+
+import re
+
+from ci_agent.policy.effects import Printed
+from ci_agent.policy.programs.draft import Draft
+from ci_agent.policy.programs.options import Operand, Parsed
+from ci_agent.policy.programs.profile import Prints
+
+_PATCH = ("-p", "-u", "--patch", "-U", "--unified", "--patch-with-raw", "--patch-with-stat", "--binary", "--check")
+_PATCH_TOO = ("--word-diff", "--word-diff-regex", "--color-words", "--cc", "-c", "-m", "--dd", "--remerge-diff", "-L")
+_SUMMARY = ("--stat", "--shortstat", "--numstat", "--dirstat", "--name-only", "--name-status", "--raw", "--summary")
+_SUMMARY_TOO = ("--compact-summary", "--cumulative", "--dirstat-by-file", "-X", "-s", "--no-patch", "--quiet")
+_FROM_TOP = re.compile(r":(?:/|\(top\))[^./:*?\[(].*")
+_HUNKS = ("-p", "--patch", "-i", "--interactive", "-v", "--verbose")
+_NAMES = ("-l", "-L", "-q", "-c", "--files-with-matches", "--name-only", "--files-without-match", "--quiet", "--count")
+
+
+def read_printed(parsed: Parsed, draft: Draft) -> None:
+    """All that is tracked may be printed, unless the operands say which files are meant."""
+    prints = parsed.profile.prints
+    if prints is not None and _prints(parsed, prints):
+        candidates = _narrowing(parsed)
+        if candidates is not None:
+            draft.printed.append(Printed(tuple(operand.word for operand in candidates)))
+
+
+def _prints(parsed: Parsed, prints: Prints) -> bool:
+    match prints:
+        case "patch":
+            return parsed.has(*_PATCH, *_PATCH_TOO) or not parsed.has(*_SUMMARY, *_SUMMARY_TOO)
+        case "patch_if_asked":
+            return parsed.has(*_PATCH, *_PATCH_TOO, "--diff-merges")
+        case "hunks_if_asked":
+            return parsed.has(*_HUNKS)
+        case "lines":
+            return not parsed.has(*_NAMES)
+        case "objects":
+            return not parsed.has("-e", "-t", "-s", "--batch-check")
+        case "all":
+            return True
+
+
+def _narrowing(parsed: Parsed) -> list[Operand] | None:
+    """Operands that narrow it if they are paths and no revisions; None: some do for certain."""
+    has_pattern = "pattern" in parsed.profile.operands.leading and not parsed.has(*parsed.profile.instead)
+    operands = parsed.operands[1 if has_pattern else 0 :]
+    end = parsed.dash_dash
+    if end is not None and any(operand.at > end and _is_path(operand) for operand in operands):
+        return None
+    before = [operand for operand in operands if end is None or operand.at < end]
+    objects = list(map(_is_object, before))
+    if any(map(_is_pattern, before)) or (objects and all(objects) and parsed.profile.prints != "patch_if_asked"):
+        return None
+    return [operand for operand in before if end is None and operand.word.literal is not None]
+
+
+def _is_path(operand: Operand) -> bool:
+    """Exclusions, and the top itself, leave the rest."""
+    text = operand.word.prefix or operand.word.text
+    return not text.startswith(":") or _FROM_TOP.fullmatch(text) is not None
+
+
+def _is_pattern(operand: Operand) -> bool:
+    """No revision holds these characters, but for a search in braces."""
+    text = operand.word.literal or ""
+    return any(char in text for char in "*?[") and "{" not in text and not text.startswith(":")
+
+
+def _is_object(operand: Operand) -> bool:
+    """`REV:PATH`, which is read by its name."""
+    revision, _, path = (operand.word.literal or "").partition(":")
+    return bool(path) and (bool(revision) or not path.startswith("/"))

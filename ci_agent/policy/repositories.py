@@ -1,0 +1,95 @@
+"""What git tracks: the top of a working tree, and the names in its index."""
+
+import os
+import struct
+from functools import lru_cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+_HEADER: Final = struct.Struct(">4sII")
+_HASH_SIZES: Final = (20, 32)
+_BEFORE_HASH: Final = 40
+_MAX_BYTES: Final = 64_000_000
+_EXTENDED: Final = 0x4000
+
+
+def top_of(folder: Path) -> Path | None:
+    """The working tree that a folder is in; None when it is in none."""
+    return next((each for each in (folder, *folder.parents) if os.path.lexists(each / ".git")), None)
+
+
+def tracked_names(top: Path) -> tuple[str, ...] | None:
+    """The paths in the index of a working tree, relative to it; None when they cannot be told."""
+    index = _git_folder(top) / "index"
+    try:
+        status = index.stat()
+    except OSError:
+        return None
+    return _read_index(str(index), (status.st_size, status.st_mtime_ns, status.st_ino))
+
+
+def _git_folder(top: Path) -> Path:
+    """`.git`, or what it says when it is a file, as in a worktree or a submodule."""
+    try:
+        text = (top / ".git").read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return top / ".git"
+    return top / text.removeprefix("gitdir:").strip()
+
+
+@lru_cache(maxsize=4)
+def _read_index(path: str, state: tuple[int, int, int]) -> tuple[str, ...] | None:
+    """`state`, the size first, stands for the content: git replaces the file whenever it changes."""
+    if state[0] > _MAX_BYTES:
+        return None
+    try:
+        data = Path(path).read_bytes()
+    except OSError:
+        return None
+    return next((names for size in _HASH_SIZES if (names := parse_index(data, size)) is not None), None)
+
+
+def parse_index(data: bytes, hash_size: int) -> tuple[str, ...] | None:
+    """The names in an index of versions 2 to 4 (git's `index-format`); None for one that is not whole in itself."""
+    try:
+        signature, version, count = _HEADER.unpack_from(data)
+        if signature != b"DIRC" or version not in (2, 3, 4):
+            return None
+        names, end = _entries(data, version, count, hash_size)
+    except (struct.error, ValueError, IndexError):
+        return None
+    is_whole = data[end : end + 4] not in (b"link", b"sdir") and not any(name.endswith(b"/") for name in names)
+    if not is_whole or any(left > right for left, right in pairwise(names)):
+        return None
+    return tuple(os.fsdecode(name) for name in names)
+
+
+def _entries(data: bytes, version: int, count: int, hash_size: int) -> tuple[list[bytes], int]:
+    names: list[bytes] = []
+    at, before = _HEADER.size, b""
+    for _ in range(count):
+        start = at
+        at += _BEFORE_HASH + hash_size
+        (flags,) = struct.unpack_from(">H", data, at)
+        at += 4 if flags & _EXTENDED else 2
+        if version == 4:
+            dropped, at = _varint(data, at)
+            kept = before[: len(before) - dropped]
+        else:
+            kept = b""
+        end = data.index(b"\0", at)
+        before = kept + data[at:end]
+        names.append(before)
+        # Entries of older versions are filled up to a multiple of eight bytes.
+        at = end + 1 if version == 4 else start + (end - start + 8) // 8 * 8
+    return names, at
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """A number as in packs: each further byte stands for one more than its seven bits say."""
+    value = data[at] & 0x7F
+    while data[at] & 0x80:
+        at += 1
+        value = ((value + 1) << 7) | (data[at] & 0x7F)
+    return value, at + 1

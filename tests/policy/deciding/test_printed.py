@@ -1,0 +1,197 @@
+"""What git prints of tracked files that no word names: a rule that denies reading one of them denies the command."""
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ci_agent.policy.decide import Policy
+from ci_agent.workspace import Workspace
+
+MakePolicy = Callable[..., Policy]
+Put = Callable[..., Path]
+
+RULES = """
+- {id: any, allow: bash, command: ["git **", "cd *", "xargs **", "wc **", "cat **"]}
+- {id: src, allow: [read, write]}
+- {id: secrets, deny: read, path: ["**/.env", "**/*.key", "private/**"]}
+"""
+
+
+def _git(folder: Path, *arguments: str) -> None:
+    subprocess.run(["git", "-c", "init.defaultBranch=main", *arguments], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.fixture
+def repository(put: Put, workspace: Workspace) -> Path:
+    for name in ("src/a.py", "src/deep/b.py", "README.md", "docs/x.txt"):
+        put(name)
+    _git(workspace.root, "init", "-q", ".")
+    _git(workspace.root, "add", "-A")
+    return workspace.root
+
+
+@pytest.fixture
+def decided(policy: MakePolicy, repository: Path) -> Policy:
+    return policy(RULES)
+
+
+PRINTING = [
+    "git diff",
+    "git diff HEAD~1",
+    "git diff --cached",
+    "git diff main...HEAD",
+    "git diff --stat -p",
+    "git diff --word-diff",
+    "git diff -- ':!README.md'",
+    "git diff -- :/",
+    "git diff HEAD~1 --",
+    "git log -p",
+    "git log -U5 -3",
+    "git log --pat",
+    "git log --cc",
+    "git whatchanged -p",
+    "git show",
+    "git show HEAD~2",
+    'git show "$SHA"',
+    "git show HEAD HEAD:README.md",
+    "git show :/fix",
+    "git stash show -p",
+    "git stash list -p",
+    "git reflog -p",
+    "git status -v",
+    "git commit --dry-run -v",
+    "git add -p",
+    "git checkout -p",
+    "git grep x",
+    "git grep -n x HEAD",
+    "git grep -e x HEAD",
+    "git archive HEAD",
+    "git format-patch --stdout main",
+    "git cat-file -p abc123",
+    "git -C src diff",
+    "git worktree add copy",
+    "git clone . copy",
+    "cd src && git diff",
+    "cd src && git diff -- :/",
+    "cd src && git diff -- ':(top)private'",
+    "git rm --cached private/token",
+    "git rm --cached -r .",
+]
+
+
+@pytest.mark.parametrize("command", PRINTING)
+def test_nothing_is_printed_of_a_forbidden_file_that_is_tracked(
+    decided: Policy, repository: Path, command: str
+) -> None:
+    (repository / "private").mkdir()
+    (repository / "private/token").write_text("t")
+    _git(repository, "add", "-A")
+    assert decided.decide("bash", {"command": command}).rule_id == "secrets"
+
+
+QUIET = [
+    "git diff --stat",
+    "git diff --name-only main...HEAD",
+    "git diff --quiet",
+    "git diff -s",
+    "git diff src",
+    "git diff HEAD -- src docs",
+    "git diff -- 'src/*.py'",
+    "git diff 'src/*.py'",
+    "git log",
+    "git log --oneline --stat -5",
+    "git log -S needle --name-only",
+    "git log -p -- src",
+    "git log -p src/a.py",
+    "git show --stat",
+    "git show --name-only HEAD",
+    "git show HEAD:README.md",
+    "git show HEAD:src/a.py main:src/a.py",
+    "git status",
+    "git status --short",
+    "git grep -l x",
+    "git grep x -- src",
+    "git grep -n x src docs",
+    "git add -A",
+    "git commit -m x",
+    "git checkout main",
+    "git blame src/a.py",
+    "git cat-file -t HEAD",
+    "git stash list",
+    "git ls-files",
+    "cd src && git diff -- a.py",
+    "cd src && git diff -- :/docs",
+    "git archive HEAD src",
+    "git worktree list",
+]
+
+
+@pytest.mark.parametrize("command", QUIET)
+def test_names_and_other_files_are_free(decided: Policy, repository: Path, command: str) -> None:
+    (repository / "private").mkdir()
+    (repository / "private/token").write_text("t")
+    _git(repository, "add", "-A")
+    assert decided.decide("bash", {"command": command}).effect == "allow"
+
+
+@pytest.mark.parametrize("command", ["git diff", "git log -p", "git show HEAD", "git grep x", "git stash show -p"])
+def test_a_file_that_is_not_tracked_is_never_printed(decided: Policy, put: Put, command: str) -> None:
+    put(".env")
+    assert decided.decide("bash", {"command": command}).effect == "allow"
+
+
+def test_a_rule_need_not_reach_all_that_may_be_printed(policy: MakePolicy, repository: Path) -> None:
+    decided = policy('- {id: diff, allow: bash, command: "git {diff,show,log} **", paths: "src/**"}')
+    assert decided.decide("bash", {"command": "git diff"}).effect == "allow"
+
+
+def test_an_index_that_cannot_be_read_means_every_file(decided: Policy, put: Put, repository: Path) -> None:
+    put(".env")
+    (repository / ".git/index").write_bytes(b"DIRC rubbish")
+    assert decided.decide("bash", {"command": "git diff"}).rule_id == "secrets"
+
+
+@pytest.mark.parametrize("version", ["2", "3", "4"])
+def test_every_version_of_an_index_is_read(decided: Policy, put: Put, repository: Path, version: str) -> None:
+    for number in range(40):
+        put(f"src/long/name{number}.py")
+    put("zz/server.key")
+    put("zz/new")
+    _git(repository, "add", "src", "zz/server.key")
+    _git(repository, "add", "-N", "zz/new")
+    _git(repository, "update-index", "--index-version", version)
+    denial = decided.decide("bash", {"command": "git diff"})
+    assert denial.rule_id == "secrets"
+    (repository / "zz/server.key").unlink()
+    _git(repository, "add", "-u")
+    assert decided.decide("bash", {"command": "git diff"}).effect == "allow"
+
+
+@pytest.mark.parametrize(
+    ("command", "effect"),
+    [
+        ("git ls-files '*.py' | xargs wc -l", "allow"),
+        ("git ls-files src | xargs wc -l", "allow"),
+        ("git ls-files -- '*.py' ':!docs' | xargs wc -l", "allow"),
+        ("git ls-files | xargs wc -l", "deny"),
+        ("git ls-files ':!docs' | xargs wc -l", "deny"),
+        ("git ls-files '*' | xargs wc -l", "deny"),
+        ("git ls-files '*.env' | xargs cat", "deny"),
+        ("cd src && git ls-files .. | xargs cat", "deny"),
+        ("cd src && git ls-files :/ | xargs cat", "deny"),
+        ("cd src && git ls-files --full-name '*.py' | xargs cat", "allow"),
+    ],
+)
+def test_the_names_that_git_lists_are_those_of_its_pathspecs(
+    decided: Policy, put: Put, command: str, effect: str
+) -> None:
+    put(".env")
+    assert decided.decide("bash", {"command": command}).effect == effect
+
+
+@pytest.mark.parametrize("command", ["git checkout -- ':!docs'", "git restore ':!docs'", "git rm ':(exclude)docs'"])
+def test_exclusions_alone_mean_everything_else(policy: MakePolicy, put: Put, repository: Path, command: str) -> None:
+    decided = policy('- {id: undo, allow: bash, command: "git **", paths: "docs/**"}')
+    assert decided.decide("bash", {"command": command}).effect == "deny"
