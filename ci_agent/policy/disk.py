@@ -19,6 +19,12 @@ MAX_ENTRIES_ABROAD = 10_000
 MAX_NAMES = 1_000
 """Names that the globs of one call may become."""
 
+MAX_PATHS = 400
+"""Paths of which one decision finds out where they lead."""
+
+_NAMES_IN_A_PATH = 16
+"""A path of more counts as several."""
+
 Entry: TypeAlias = "os.DirEntry[str]"
 
 
@@ -28,6 +34,7 @@ class DiskBudget:
 
     entries: int = MAX_ENTRIES
     names: int = MAX_NAMES
+    paths: int = MAX_PATHS
     most: int = MAX_ENTRIES
     _abroad: "DiskBudget | None" = None
 
@@ -43,6 +50,11 @@ class DiskBudget:
         self.entries -= count
         if self.entries < 0:
             raise BoundExceededError(f"more than {self.most} files would have to be looked at; name a smaller folder")
+
+    def spend_path(self, text: str) -> None:
+        self.paths -= 1 + text.count("/") // _NAMES_IN_A_PATH
+        if self.paths < 0:
+            raise BoundExceededError(f"more than {MAX_PATHS} files are named; name fewer of them, or their folder")
 
     def spend_name(self) -> None:
         self.names -= 1

@@ -104,6 +104,7 @@ def file_fact(
 
     `beneath`: all beneath the path is meant too, and a write may bring these names of consequence there.
     """
+    place.budget.spend_path(text)
     try:
         path, written = _locate(site, text, effect, place.folder)
     except InvalidPathError as error:

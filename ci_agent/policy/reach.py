@@ -131,7 +131,7 @@ class GlobIndex(Generic[Payload]):
             index = self._by_prefix.get(prefix) if size <= len(names) else None
             if index is not None:
                 yield from index.near(last)
-            by_name = self._by_name.get(prefix)
+            by_name = self._by_name.get(prefix, {})
             for name in dict.fromkeys(names[size:]) if by_name else ():
                 yield from by_name.get(name, ())
 

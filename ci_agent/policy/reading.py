@@ -8,12 +8,12 @@ from ci_agent.policy.disk import DiskBudget
 from ci_agent.policy.facts import Origin, Span, UnknownFact
 from ci_agent.policy.file_facts import Place
 from ci_agent.policy.shell.program import BoundExceededError
+from ci_agent.policy.shell.reader import MAX_COMMANDS
+from ci_agent.policy.shell.trail import MAX_WORDS
 from ci_agent.policy.site import Site
 from ci_agent.policy.words import Word
 
-MAX_COMMANDS: Final = 10_000
-
-MAX_DEPTH: Final = 64
+MAX_DEPTH: Final = 16
 """Commands inside commands, scripts inside scripts."""
 
 
@@ -22,11 +22,15 @@ class Reading:
     site: Site
     budget: DiskBudget = field(default_factory=DiskBudget)
     commands: int = MAX_COMMANDS
+    words: int = MAX_WORDS
 
-    def spend_command(self, depth: int) -> None:
+    def spend_command(self, depth: int, words: int) -> None:
         self.commands -= 1
+        self.words -= words
         if self.commands < 0:
             raise BoundExceededError(f"more than {MAX_COMMANDS} commands would run")
+        if self.words < 0:
+            raise BoundExceededError(f"the commands that would run have more than {MAX_WORDS} words")
         if depth > MAX_DEPTH:
             raise BoundExceededError(f"commands are nested more than {MAX_DEPTH} levels deep")
 

@@ -80,7 +80,7 @@ def _input_names(commands: Sequence[Command], command: Command) -> tuple[Word, .
 
 
 def _command(reading: Reading, command: Command, scene: Scene, input_names: tuple[Word, ...] | None) -> Iterator[Fact]:
-    reading.spend_command(scene.depth)
+    reading.spend_command(scene.depth, len(command.words))
     folder, problem = _enter(reading.site, scene.folder, command.folder)
     if problem is not None:
         yield scene.unknown(problem, command.span)
@@ -170,7 +170,7 @@ def _run(
 
 
 def _inner_command(reading: Reading, run: Run, inner: InnerCommand, scene: Scene, span: Span) -> Iterator[Fact]:
-    reading.spend_command(scene.depth + 1)
+    reading.spend_command(scene.depth + 1, len(inner.words))
     folder = scene.folder
     if inner.folder is not None:
         folder = resolve_folder(reading.site, inner.folder, scene.place(reading, span))
@@ -186,7 +186,7 @@ def _inner_script(reading: Reading, run: Run, script: Word, scene: Scene) -> Ite
     if script.literal is None:
         yield scene.unknown(f"the commands in {script.text} are not known", script.span)
         return
-    reading.spend_command(scene.depth + 1)
+    reading.spend_command(scene.depth + 1, 1)
     origin = Origin(run.command, _position(run.command.words, script), is_script=True)
     within = scene.span(script.span)
     yield from _script(reading, script.literal, replace(scene, origin=origin, within=within, depth=scene.depth + 1))

@@ -10,7 +10,8 @@ from ci_agent.policy.shell.program import BoundExceededError, ShellProgram, Unpa
 from ci_agent.policy.shell.reader import CONTROL, Notes, Reader, Unit
 from ci_agent.policy.shell.second_reading import check_agreement
 
-MAX_BYTES = 256 * 1024
+MAX_BYTES = 128 * 1024
+"""Linux starts no program with a longer argument."""
 
 Dialect = Literal["bash", "posix"]
 

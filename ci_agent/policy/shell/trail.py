@@ -11,7 +11,7 @@ from ci_agent.policy.shell.syntax import Sequence, Span
 from ci_agent.policy.shell.variables import Variables
 from ci_agent.policy.words import Word
 
-MAX_WORDS = 5_000
+MAX_WORDS = 2_000
 """The words of all commands, once they are expanded; what had to be expanded counts twice."""
 
 
