@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from functools import partial
 
+from ci_agent.providers.openai_chat_relaxations import relax
 from ci_agent.providers.openai_chat_request import build_chat_request
 from ci_agent.providers.openai_chat_response import read_answer, read_stream
 from ci_agent.providers.openai_chat_traits import ChatTraits
@@ -19,6 +20,7 @@ def create_openai_chat_api(traits: ChatTraits) -> Api:
         read_stream=read_stream,
         read_answer=read_answer,
         authentication=partial(_authentication, traits),
+        relax=relax,
     )
 
 

@@ -39,7 +39,8 @@ def build_chat_request(traits: ChatTraits, target: Target, context: Context, opt
         body["prompt_cache_key"] = options.conversation_id
     if traits.marks_cache_of_claude and _CLAUDE.match(target.model.id):
         _mark_cached(body)
-    return ApiRequest(PATH, body, _headers(traits, options), names.from_wire)
+    path = f"{PATH}?{traits.query}" if traits.query else PATH
+    return ApiRequest(path, body, _headers(traits, options), names.from_wire)
 
 
 def _headers(traits: ChatTraits, options: StreamOptions) -> dict[str, str]:

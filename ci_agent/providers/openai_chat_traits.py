@@ -36,3 +36,5 @@ class ChatTraits:
     ids: IdRule | None = None
     empty_tools: bool = False
     """A history with calls needs `tools`, be it empty."""
+    query: str = ""
+    """Belongs to every request, without its question mark."""

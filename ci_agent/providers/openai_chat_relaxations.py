@@ -1,0 +1,66 @@
+"""What a server of Chat Completions can do without, once it has refused a request."""
+
+from dataclasses import replace
+
+from ci_agent.json_types import JsonObject
+from ci_agent.providers.failures import ApiError
+from ci_agent.providers.openai_chat_messages import THINKING_FIELDS, VERBATIM_FIELDS
+from ci_agent.providers.relaxations import Change, leave_out, relaxation, relaxed
+from ci_agent.providers.wire import ApiRequest
+from ci_agent.providers.wire_json import text_at
+
+_LESSER_EFFORT = {"none": "minimal", "minimal": "low"}
+"""The least that a model takes differs; nothing stands for less than `low`."""
+
+
+def relax(request: ApiRequest, error: ApiError) -> ApiRequest | None:
+    """The request without what the server complains of; None when that cannot be left out."""
+    return relaxed(_RELAXATIONS, request, error)
+
+
+def _renamed(old: str, new: str) -> Change:
+    """The limit of the answer has two names, and no server takes both; it is never left out."""
+
+    def rename(request: ApiRequest) -> ApiRequest:
+        body = request.body
+        if old not in body:
+            return request
+        return replace(request, body={new if key == old else key: value for key, value in body.items()})
+
+    return rename
+
+
+def _with_lesser_effort(request: ApiRequest) -> ApiRequest:
+    effort = text_at(request.body, "reasoning_effort")
+    if effort not in _LESSER_EFFORT:
+        return leave_out("reasoning_effort")(request)
+    return replace(request, body={**request.body, "reasoning_effort": _LESSER_EFFORT[effort]})
+
+
+def _without_thinking(request: ApiRequest) -> ApiRequest:
+    """Without the thoughts of earlier messages."""
+    messages = [_unthought(message) for message in request.body["messages"]]
+    return replace(request, body={**request.body, "messages": messages})
+
+
+def _unthought(message: JsonObject) -> JsonObject:
+    return {key: value for key, value in message.items() if key not in (*THINKING_FIELDS, *VERBATIM_FIELDS)}
+
+
+_RELAXATIONS = (
+    relaxation(
+        r"max_completion_tokens' instead|max_tokens.{0,40}not supported",
+        _renamed("max_tokens", "max_completion_tokens"),
+    ),
+    relaxation(r"max_completion_tokens", _renamed("max_completion_tokens", "max_tokens")),
+    relaxation(r"stream_options|include_usage", leave_out("stream_options")),
+    relaxation(r"temperature", leave_out("temperature")),
+    relaxation(r"reasoning_format", leave_out("reasoning_format")),
+    relaxation(r"chat_template", leave_out("chat_template_kwargs")),
+    relaxation(r"reasoning_effort|effort", _with_lesser_effort),
+    relaxation(r"response_format|json_schema|json mode|grammar", leave_out("response_format")),
+    relaxation(r"prompt_cache_key", leave_out("prompt_cache_key")),
+    relaxation(r"\breasoning\b", leave_out("reasoning")),
+    relaxation(r"\bthinking\b", leave_out("thinking")),
+    relaxation(r"messages.{0,60}reasoning|reasoning_(?:content|details|text)|extra_content", _without_thinking),
+)

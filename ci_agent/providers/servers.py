@@ -1,0 +1,213 @@
+"""The servers that models are asked at, by the word before the colon of `--model`."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from urllib.parse import parse_qs, quote, urlencode, urlsplit, urlunsplit
+
+from ci_agent.errors import ConfigurationError
+from ci_agent.providers.anthropic import BASE_URL as ANTHROPIC_URL
+from ci_agent.providers.anthropic import create_anthropic_api
+from ci_agent.providers.history import IdRule
+from ci_agent.providers.openai_chat import create_openai_chat_api
+from ci_agent.providers.openai_chat_traits import ChatTraits
+from ci_agent.providers.openai_responses import BASE_URL as OPENAI_URL
+from ci_agent.providers.openai_responses import create_openai_responses_api
+from ci_agent.providers.wire import Api
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    word: str
+    summary: str
+    api: Callable[[], Api]
+    base_url: str | None
+    """None: it has to be given, or follows from the environment."""
+    key_variables: tuple[str, ...]
+    """In the order in which they are looked at."""
+    needs_key: bool = True
+    local: bool = False
+    """Whether it usually runs on the person's own machine."""
+    base_url_variables: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    api: Api
+    base_url: str
+
+
+def endpoint_of(server: Server, model_id: str, base_url: str | None, environment: Mapping[str, str]) -> Endpoint:
+    """Where to ask a model and how: at `base_url`, else where the server's variables say, else at its usual address.
+
+    Raises ConfigurationError when none of them says it.
+    """
+    variables = [environment[name].strip() for name in server.base_url_variables if environment.get(name, "").strip()]
+    if server.word == "ollama":
+        variables = [_ollama_url(host) for host in variables]
+    url = base_url or next(iter(variables), server.base_url)
+    if url is None:
+        raise ConfigurationError(_missing_url(server))
+    if server.word == "azure":
+        return _azure(url, model_id, environment)
+    if server.word == "openai-chat":
+        return Endpoint(_chat_api_at(url)(), url)
+    return Endpoint(server.api(), url)
+
+
+def key_of(server: Server, environment: Mapping[str, str]) -> str | None:
+    """The key in the first of the server's variables that has one."""
+    return next((environment[name].strip() for name in server.key_variables if environment.get(name, "").strip()), None)
+
+
+# The table
+
+_OPENAI = ChatTraits(output_limit="max_completion_tokens", schema_use="always", prompt_cache_key=True)
+_ANY = ChatTraits(output_limit="by_model")
+_AZURE = replace(_OPENAI, key_header="api-key")
+_OPENROUTER = ChatTraits(thinking="reasoning_object", schema_use="always", marks_cache_of_claude=True)
+_GROQ = ChatTraits(thinking="groq")
+_DEEPSEEK = ChatTraits(thinking="switch", thinks_in_every_message=True, schema_use="never")
+_XAI = ChatTraits(schema_use="always", affinity_header="x-grok-conv-id")
+_GITHUB = ChatTraits(output_limit="by_model", schema_use="always")
+_TEMPLATED = ChatTraits(thinking="chat_template")
+_LITELLM = ChatTraits(output_limit="by_model", empty_tools=True)
+_MISTRAL = ChatTraits(
+    stream_options=False,
+    rich_results=True,
+    affinity_header="x-affinity",
+    ids=IdRule(re.compile(r"[A-Za-z0-9]"), max_length=9, replace="", min_length=9),
+)
+
+
+def _chat(traits: ChatTraits) -> Callable[[], Api]:
+    return partial(create_openai_chat_api, traits)
+
+
+_OPENAI_ROWS = (
+    Server(
+        "openai",
+        "OpenAI, over its Responses API",
+        create_openai_responses_api,
+        OPENAI_URL,
+        ("OPENAI_API_KEY",),
+        base_url_variables=("OPENAI_BASE_URL",),
+    ),
+    Server(
+        "openai-chat",
+        "any server that speaks Chat Completions, at --base-url",
+        _chat(_ANY),
+        OPENAI_URL,
+        ("OPENAI_API_KEY",),
+        needs_key=False,
+        base_url_variables=("OPENAI_BASE_URL",),
+    ),
+    Server(
+        "azure",
+        "Azure OpenAI, by the name of the deployment",
+        _chat(_AZURE),
+        None,
+        ("AZURE_OPENAI_API_KEY",),
+        base_url_variables=("AZURE_OPENAI_ENDPOINT",),
+    ),
+)
+
+_OTHER_ROWS = (
+    Server(
+        "anthropic",
+        "Anthropic",
+        create_anthropic_api,
+        ANTHROPIC_URL,
+        ("ANTHROPIC_API_KEY",),
+        base_url_variables=("ANTHROPIC_BASE_URL",),
+    ),
+)
+
+_HOSTED_ROWS = (
+    Server("openrouter", "OpenRouter", _chat(_OPENROUTER), "https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",)),
+    Server("groq", "Groq", _chat(_GROQ), "https://api.groq.com/openai/v1", ("GROQ_API_KEY",)),
+    Server("mistral", "Mistral", _chat(_MISTRAL), "https://api.mistral.ai/v1", ("MISTRAL_API_KEY",)),
+    Server("deepseek", "DeepSeek", _chat(_DEEPSEEK), "https://api.deepseek.com", ("DEEPSEEK_API_KEY",)),
+    Server("xai", "xAI", _chat(_XAI), "https://api.x.ai/v1", ("XAI_API_KEY",)),
+    Server("together", "Together", _chat(ChatTraits()), "https://api.together.xyz/v1", ("TOGETHER_API_KEY",)),
+    Server(
+        "github",
+        "GitHub Models, with the token that every workflow has",
+        _chat(_GITHUB),
+        "https://models.github.ai/inference",
+        ("GITHUB_TOKEN",),
+    ),
+)
+
+
+def _local(word: str, summary: str, url: str, traits: ChatTraits, *keys: str) -> Server:
+    return Server(word, summary, _chat(traits), url, keys, needs_key=False, local=True)
+
+
+_LOCAL_ROWS = (
+    replace(
+        _local("ollama", "Ollama", "http://localhost:11434/v1", ChatTraits(), "OLLAMA_API_KEY"),
+        base_url_variables=("OLLAMA_HOST",),
+    ),
+    _local("vllm", "vLLM", "http://localhost:8000/v1", _TEMPLATED, "VLLM_API_KEY"),
+    _local("llamacpp", "the server of llama.cpp", "http://localhost:8080/v1", _TEMPLATED, "LLAMA_API_KEY"),
+    _local("lmstudio", "LM Studio", "http://localhost:1234/v1", ChatTraits(), "LM_API_TOKEN"),
+    replace(
+        _local("litellm", "a LiteLLM proxy", "http://localhost:4000", _LITELLM, "LITELLM_PROXY_API_KEY"),
+        base_url_variables=("LITELLM_PROXY_API_BASE",),
+    ),
+)
+
+_ROWS = (*_OPENAI_ROWS, *_OTHER_ROWS, *_HOSTED_ROWS, *_LOCAL_ROWS)
+SERVERS: dict[str, Server] = {server.word: server for server in _ROWS}
+
+
+# Addresses
+
+
+def _missing_url(server: Server) -> str:
+    variables = "".join(f", or set {name}" for name in server.base_url_variables)
+    return f"the provider {server.word} has no usual address: give --base-url{variables}"
+
+
+def _chat_api_at(url: str) -> Callable[[], Api]:
+    """That of the server whose address it is; `openai-chat` may be pointed at any of them."""
+    host = (urlsplit(url).hostname or "").lower()
+    if host == urlsplit(OPENAI_URL).hostname:
+        return _chat(_OPENAI)
+    if host.endswith(".openai.azure.com"):
+        return _chat(_AZURE)
+    return next((row.api for row in _HOSTED_ROWS if urlsplit(row.base_url or "").hostname == host), _chat(_ANY))
+
+
+def _ollama_url(host: str) -> str:
+    """OLLAMA_HOST is also what Ollama listens at: it may lack scheme and port, and name every address."""
+    parts = urlsplit(host if "://" in host else f"http://{host}")
+    name = parts.hostname or "localhost"
+    name = "localhost" if name in ("0.0.0.0", "::") else name  # noqa: S104  read here, not bound to
+    name = f"[{name}]" if ":" in name else name
+    has_port = parts.netloc.rpartition("]")[2].partition(":")[2]
+    port = f":{has_port}" if has_port else (":11434" if parts.scheme == "http" else "")
+    path = parts.path.rstrip("/")
+    return f"{parts.scheme}://{name}{port}{path if path.endswith('/v1') else f'{path}/v1'}"
+
+
+def _azure(url: str, deployment: str, environment: Mapping[str, str]) -> Endpoint:
+    """Azure has two kinds of addresses: `/openai/v1`, and one for each deployment, which needs a version."""
+    parts = urlsplit(url)
+    version = next(iter(parse_qs(parts.query).get("api-version", [])), None) or _azure_version(environment)
+    path = parts.path.rstrip("/")
+    if path in ("", "/openai"):
+        path = f"/openai/deployments/{quote(deployment, safe='')}" if version else "/openai/v1"
+    base_url = urlunsplit((parts.scheme, parts.netloc, path, "", ""))
+    if "/deployments/" not in path:
+        return Endpoint(create_openai_chat_api(_AZURE), base_url)
+    if not version:
+        problem = "an address of Azure with /deployments/ needs a version: add ?api-version=… or set"
+        raise ConfigurationError(f"{problem} AZURE_OPENAI_API_VERSION")
+    return Endpoint(create_openai_chat_api(replace(_AZURE, query=urlencode({"api-version": version}))), base_url)
+
+
+def _azure_version(environment: Mapping[str, str]) -> str | None:
+    return environment.get("AZURE_OPENAI_API_VERSION") or environment.get("OPENAI_API_VERSION") or None
