@@ -19,10 +19,10 @@ MAX_ENTRIES_ABROAD = 10_000
 MAX_NAMES = 1_000
 """Names that the globs of one call may become."""
 
-MAX_PATHS = 400
+MAX_PATHS = 300
 """Paths of which one decision finds out where they lead."""
 
-_NAMES_IN_A_PATH = 16
+_NAMES_IN_A_PATH = 8
 """A path of more counts as several."""
 
 Entry: TypeAlias = "os.DirEntry[str]"

@@ -176,12 +176,13 @@ def _files(
         yield from use_facts(site, FileUse("list", effects.folder), place)
     place = _workplace(site, effects, place)
     found_in = [base for word in words for base in word.beneath]
+    follows = follows_links(words) if any(use.recursive for use in effects.files) else False
     for use in effects.files:
         at = place.at(scene.span(use.path.span))
         found = use.path in found_in
         for fact in use_facts(site, use, at):
             yield fact
-            if isinstance(fact, FileFact) and (found or follows_links(words)):
+            if isinstance(fact, FileFact) and (found or follows):
                 yield from _linked(site, fact, at, found)
 
 

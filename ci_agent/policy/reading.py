@@ -1,5 +1,6 @@
 """One shell call while it is read: what may still be spent, and what the text around a command says about it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -13,6 +14,9 @@ from ci_agent.policy.shell.trail import MAX_WORDS
 from ci_agent.policy.site import Site
 from ci_agent.policy.words import Word
 
+MAX_CHARACTERS: Final = 32 * 1024
+"""Of the words of all commands; what a here-document holds is none of them."""
+
 MAX_DEPTH: Final = 16
 """Commands inside commands, scripts inside scripts."""
 
@@ -23,14 +27,23 @@ class Reading:
     budget: DiskBudget = field(default_factory=DiskBudget)
     commands: int = MAX_COMMANDS
     words: int = MAX_WORDS
+    characters: int = MAX_CHARACTERS
+    folders: dict[tuple[Path | None, str | None], tuple[Path | None, str | None]] = field(default_factory=dict)
+    """Where `cd` has led, by where it started and what it was told."""
 
-    def spend_command(self, depth: int, words: int) -> None:
+    def spend_command(self, depth: int, words: Sequence[Word], around: Sequence[Word] = ()) -> None:
+        """Each command that would run counts, its words, and a part of those of the command that starts it."""
         self.commands -= 1
-        self.words -= words
+        self.words -= len(words) + len(around) // 16
+        self.characters -= sum(len(word.text) for word in words)
         if self.commands < 0:
             raise BoundExceededError(f"more than {MAX_COMMANDS} commands would run")
         if self.words < 0:
             raise BoundExceededError(f"the commands that would run have more than {MAX_WORDS} words")
+        if self.characters < 0:
+            raise BoundExceededError(
+                f"the words have more than {MAX_CHARACTERS} characters: put so much text in a file or a here-document"
+            )
         if depth > MAX_DEPTH:
             raise BoundExceededError(f"commands are nested more than {MAX_DEPTH} levels deep")
 

@@ -80,8 +80,8 @@ def _input_names(commands: Sequence[Command], command: Command) -> tuple[Word, .
 
 
 def _command(reading: Reading, command: Command, scene: Scene, input_names: tuple[Word, ...] | None) -> Iterator[Fact]:
-    reading.spend_command(scene.depth, len(command.words))
-    folder, problem = _enter(reading.site, scene.folder, command.folder)
+    reading.spend_command(scene.depth, command.words)
+    folder, problem = _entered(reading, scene.folder, command.folder)
     if problem is not None:
         yield scene.unknown(problem, command.span)
     names = tuple(assignment.name for assignment in command.assignments)
@@ -109,6 +109,15 @@ def _function_call(reading: Reading, command: Command, scene: Scene) -> ExecFact
     return ExecFact(
         command.words, (), folder, (), (), (), frozenset(), needs_rule=False, origin=scene.origin, span=span
     )
+
+
+def _entered(reading: Reading, start: Path | None, folder: str | None) -> tuple[Path | None, str | None]:
+    """As `_enter`, found out once for all the commands that run there."""
+    key = (start, folder)
+    if key not in reading.folders:
+        reading.budget.spend_path(folder or "")
+        reading.folders[key] = _enter(reading.site, start, folder)
+    return reading.folders[key]
 
 
 def _enter(site: Site, start: Path | None, folder: str | None) -> tuple[Path | None, str | None]:
@@ -170,7 +179,7 @@ def _run(
 
 
 def _inner_command(reading: Reading, run: Run, inner: InnerCommand, scene: Scene, span: Span) -> Iterator[Fact]:
-    reading.spend_command(scene.depth + 1, len(inner.words))
+    reading.spend_command(scene.depth + 1, inner.words, run.command.words)
     folder = scene.folder
     if inner.folder is not None:
         folder = resolve_folder(reading.site, inner.folder, scene.place(reading, span))
@@ -186,7 +195,7 @@ def _inner_script(reading: Reading, run: Run, script: Word, scene: Scene) -> Ite
     if script.literal is None:
         yield scene.unknown(f"the commands in {script.text} are not known", script.span)
         return
-    reading.spend_command(scene.depth + 1, 1)
+    reading.spend_command(scene.depth + 1, (script,))
     origin = Origin(run.command, _position(run.command.words, script), is_script=True)
     within = scene.span(script.span)
     yield from _script(reading, script.literal, replace(scene, origin=origin, within=within, depth=scene.depth + 1))

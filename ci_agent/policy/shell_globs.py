@@ -15,6 +15,10 @@ class UnknownGlobError(Exception):
     """A glob that bash and this module might read differently."""
 
 
+_COST: Final = 10
+"""To compile a character of a pattern takes as long as to see this many entries of a folder."""
+
+
 def expand_glob(pattern: str, folder: Path, budget: DiskBudget) -> list[str]:
     """The words that bash makes of a glob in a folder, with its default options, sorted.
 
@@ -53,12 +57,16 @@ def _step(start: Path, base: str, part: str, is_last: bool, budget: DiskBudget) 
         if os.path.lexists(start / (join + unescape(part))):
             yield join + unescape(part)
         return
+    budget.spend_entries(_COST * len(part))
     matches = _matcher(part)
     shows_hidden = part.startswith((".", "\\."))
     if shows_hidden:
         # Until bash 5.2, `.*` became these too.
         yield from (join + name for name in (".", "..") if matches(name))
-    for entry in read_folder(start / base, budget):
+    entries = read_folder(start / base, budget)
+    # To match a name takes as long as to read it.
+    budget.spend_entries(len(entries))
+    for entry in entries:
         hidden = entry.name.startswith(".") and not shows_hidden
         if not hidden and matches(entry.name) and (is_last or entry.is_dir()):
             yield join + entry.name
