@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Final
 
 from ci_agent.policy.disk import DiskBudget, read_folder
 
