@@ -5,7 +5,7 @@ from dataclasses import replace
 from ci_agent.json_types import JsonObject
 from ci_agent.providers.failures import ApiError
 from ci_agent.providers.openai_chat_messages import THINKING_FIELDS, VERBATIM_FIELDS
-from ci_agent.providers.relaxations import Change, leave_out, relaxation, relaxed
+from ci_agent.providers.relaxations import leave_out, relaxation, relaxed
 from ci_agent.providers.wire import ApiRequest
 from ci_agent.providers.wire_json import text_at
 
@@ -18,16 +18,13 @@ def relax(request: ApiRequest, error: ApiError) -> ApiRequest | None:
     return relaxed(_RELAXATIONS, request, error)
 
 
-def _renamed(old: str, new: str) -> Change:
-    """The limit of the answer has two names, and no server takes both; it is never left out."""
-
-    def rename(request: ApiRequest) -> ApiRequest:
-        body = request.body
-        if old not in body:
-            return request
-        return replace(request, body={new if key == old else key: value for key, value in body.items()})
-
-    return rename
+def _with_newer_limit(request: ApiRequest) -> ApiRequest:
+    """The limit of the answer has two names; it is never left out."""
+    body = request.body
+    if "max_tokens" not in body:
+        return request
+    named = {"max_completion_tokens" if key == "max_tokens" else key: value for key, value in body.items()}
+    return replace(request, body=named)
 
 
 def _with_lesser_effort(request: ApiRequest) -> ApiRequest:
@@ -48,11 +45,7 @@ def _unthought(message: JsonObject) -> JsonObject:
 
 
 _RELAXATIONS = (
-    relaxation(
-        r"max_completion_tokens' instead|max_tokens.{0,40}not supported",
-        _renamed("max_tokens", "max_completion_tokens"),
-    ),
-    relaxation(r"max_completion_tokens", _renamed("max_completion_tokens", "max_tokens")),
+    relaxation(r"max_completion_tokens|max_tokens.{0,40}not supported", _with_newer_limit),
     relaxation(r"stream_options|include_usage", leave_out("stream_options")),
     relaxation(r"temperature", leave_out("temperature")),
     relaxation(r"reasoning_format", leave_out("reasoning_format")),
@@ -62,5 +55,5 @@ _RELAXATIONS = (
     relaxation(r"prompt_cache_key", leave_out("prompt_cache_key")),
     relaxation(r"\breasoning\b", leave_out("reasoning")),
     relaxation(r"\bthinking\b", leave_out("thinking")),
-    relaxation(r"messages.{0,60}reasoning|reasoning_(?:content|details|text)|extra_content", _without_thinking),
+    relaxation(r"^(?!.*\bmust\b).*(?:reasoning_(?:content|details|text)|extra_content)", _without_thinking),
 )
