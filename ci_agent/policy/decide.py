@@ -1,8 +1,8 @@
 """Deciding: a call in, a decision out. Pure but for looking at the disk to see where paths lead."""
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Literal
@@ -56,15 +56,14 @@ def compile_policy(
             raise ConfigurationError(f"{rule.source}: rule {rule.id}: {error}") from error
     return Policy(
         source,
-        Site(workspace, around, analyse or _bash_reader(workspace, around), interpret),
+        Site(workspace, around, _environment(workspace, around), analyse or analyse_bash, interpret),
         RuleIndex(rules),
         SecondNames(workspace.root),
     )
 
 
-def _bash_reader(workspace: Workspace, around: Surroundings) -> Analyse:
-    known = {"PWD": str(workspace.root)} | ({"HOME": str(around.home)} if around.home else {})
-    return partial(analyse_bash, environment=known)
+def _environment(workspace: Workspace, around: Surroundings) -> Mapping[str, str]:
+    return {"PWD": str(workspace.root)} | ({"HOME": str(around.home)} if around.home else {})
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Final
 from ci_agent.policy.disk import DiskBudget
 from ci_agent.policy.facts import Origin, Span, UnknownFact
 from ci_agent.policy.file_facts import Place
-from ci_agent.policy.shell.program import BoundExceededError
+from ci_agent.policy.shell.program import BoundExceededError, Dialect
 from ci_agent.policy.shell.reader import MAX_COMMANDS
 from ci_agent.policy.shell.trail import MAX_WORDS
 from ci_agent.policy.site import Site
@@ -60,6 +60,8 @@ class Scene:
     depth: int = 0
     input_names: tuple[Word, ...] | None = None
     """The lines on standard input are paths of files at or beneath these; None: nothing is known of them."""
+    dialect: Dialect = "bash"
+    """What the shell reads that the command belongs to."""
 
     def span(self, span: Span) -> Span:
         return self.within or span

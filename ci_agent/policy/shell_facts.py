@@ -14,7 +14,15 @@ from ci_agent.policy.file_facts import possible_texts, reaches_no_file, use_fact
 from ci_agent.policy.programs.environment import changes_what_runs
 from ci_agent.policy.programs.names import names_printed
 from ci_agent.policy.reading import Reading, Scene
-from ci_agent.policy.shell.program import BoundExceededError, Command, Redirect, RedirectMode, UnparsableError
+from ci_agent.policy.shell.program import (
+    BoundExceededError,
+    Command,
+    Dialect,
+    Redirect,
+    RedirectMode,
+    UnparsableError,
+)
+from ci_agent.policy.shell.variables import directs_shell, may_change_encoding
 from ci_agent.policy.site import Site
 from ci_agent.policy.stale_paths import stale_paths
 from ci_agent.policy.words import Word, literal_word
@@ -22,6 +30,12 @@ from ci_agent.workspace import InvalidPathError
 
 ARGUMENTS: Final = frozenset({"command", "timeout", "description"})
 """The only arguments that a shell call may carry."""
+
+_SAME_SHELL: Final = frozenset({"eval", "trap"})
+_BASH: Final = frozenset({"bash", "rbash"})
+_POSIX_MODE: Final = frozenset({"posix", "--posix"})
+_HAVE_SHELLS: Final = frozenset({"busybox", "toybox"})
+"""Their shells are none of their own names."""
 
 _NETWORK_FILES = ("/dev/tcp/", "/dev/udp/")
 
@@ -57,8 +71,10 @@ def script_facts(site: Site, text: str) -> tuple[Fact, ...]:
 
 
 def _script(reading: Reading, text: str, scene: Scene) -> Iterator[Fact]:
+    # Of what another shell starts with, and of what `eval` finds, nothing is certain.
+    environment = reading.site.environment if scene.origin is None else {}
     try:
-        commands = reading.site.analyse(text).commands
+        commands = reading.site.analyse(text, environment, scene.dialect).commands
     except UnparsableError as error:
         yield scene.unknown(error.reason, error.span)
         return
@@ -85,7 +101,7 @@ def _command(reading: Reading, command: Command, scene: Scene, input_names: tupl
     if problem is not None:
         yield scene.unknown(problem, command.span)
     names = tuple(assignment.name for assignment in command.assignments)
-    here = Scene(folder, scene.inherited + names, scene.origin, scene.within, scene.depth, input_names)
+    here = replace(scene, folder=folder, inherited=scene.inherited + names, input_names=input_names)
     runs_program = bool(command.words) and not (command.function and not here.inherited)
     inputs: list[FileFact] = []
     for redirect in command.redirects:
@@ -187,7 +203,17 @@ def _inner_command(reading: Reading, run: Run, inner: InnerCommand, scene: Scene
     origin = Origin(run.command, _position(run.command.words, inner.words[0]))
     # A transparent wrapper leaves standard input to the command that it starts.
     input_names = scene.input_names if run.effects.transparent else None
-    deeper = Scene(folder, scene.inherited + names, origin, scene.within, scene.depth + 1, input_names)
+    deeper = replace(
+        scene,
+        folder=folder,
+        inherited=scene.inherited + names,
+        origin=origin,
+        depth=scene.depth + 1,
+        input_names=input_names,
+    )
+    for name, value in inner.assignments:
+        if may_change_encoding(name, value.literal):
+            yield scene.unknown(f"a new value for {name} that may change the character encoding", span)
     yield from _run(reading, inner.words, deeper, span)
 
 
@@ -196,9 +222,30 @@ def _inner_script(reading: Reading, run: Run, script: Word, scene: Scene) -> Ite
         yield scene.unknown(f"the commands in {script.text} are not known", script.span)
         return
     reading.spend_command(scene.depth + 1, (script,))
-    origin = Origin(run.command, _position(run.command.words, script), is_script=True)
-    within = scene.span(script.span)
-    yield from _script(reading, script.literal, replace(scene, origin=origin, within=within, depth=scene.depth + 1))
+    for name in filter(directs_shell, scene.inherited):
+        yield scene.unknown(f"{name} changes how the shell reads {script.text!r}", script.span)
+    deeper = replace(
+        scene,
+        origin=Origin(run.command, _position(run.command.words, script), is_script=True),
+        within=scene.span(script.span),
+        depth=scene.depth + 1,
+        dialect=_dialect(run, scene),
+    )
+    yield from _script(reading, script.literal, deeper)
+
+
+def _dialect(run: Run, scene: Scene) -> Dialect:
+    """What the shell reads that gets a script of this program."""
+    texts = [word.literal for word in run.command.words]
+    name = os.path.basename(texts[0] or "")
+    if name in _SAME_SHELL:
+        return scene.dialect
+    is_bash = name in _BASH and _POSIX_MODE.isdisjoint(texts)
+    return "bash" if is_bash and _started_by(scene) not in _HAVE_SHELLS else "posix"
+
+
+def _started_by(scene: Scene) -> str:
+    return "" if scene.origin is None else os.path.basename(scene.origin.command.words[0].text)
 
 
 def _position(words: tuple[Word, ...], word: Word) -> int | None:

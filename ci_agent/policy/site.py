@@ -1,17 +1,23 @@
 """Where calls are decided: the workspace, what lies around it, and the readers of shell text and of programs."""
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 from ci_agent.policy.effects import Effects
 from ci_agent.policy.protected import Surroundings
-from ci_agent.policy.shell.program import ShellProgram
+from ci_agent.policy.shell.program import Dialect, ShellProgram
 from ci_agent.policy.words import Word
 from ci_agent.workspace import Workspace
 
-Analyse: TypeAlias = Callable[[str], ShellProgram]
-"""Bash text to everything that it might run or open; raises UnparsableError or BoundExceededError."""
+
+class Analyse(Protocol):
+    """Shell text to everything that it might run or open; raises UnparsableError or BoundExceededError.
+
+    `environment` holds the variables whose values are certain where the text begins.
+    """
+
+    def __call__(self, text: str, environment: Mapping[str, str], dialect: Dialect) -> ShellProgram: ...
 
 
 class Interpret(Protocol):
@@ -27,5 +33,7 @@ class Interpret(Protocol):
 class Site:
     workspace: Workspace
     around: Surroundings
+    environment: Mapping[str, str]
+    """What a call's shell certainly has when it starts."""
     analyse: Analyse
     interpret: Interpret

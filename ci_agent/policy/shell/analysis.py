@@ -2,18 +2,15 @@
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Literal
 
 from ci_agent.policy.shell.follow import follow_program
 from ci_agent.policy.shell.grammar import read_program
-from ci_agent.policy.shell.program import BoundExceededError, ShellProgram, UnparsableError
+from ci_agent.policy.shell.program import BoundExceededError, Dialect, ShellProgram, UnparsableError
 from ci_agent.policy.shell.reader import CONTROL, Notes, Reader, Unit
 from ci_agent.policy.shell.second_reading import check_agreement
 
 MAX_BYTES = 128 * 1024
 """Linux starts no program with a longer argument."""
-
-Dialect = Literal["bash", "posix"]
 
 _NOTHING: Mapping[str, str] = {}
 

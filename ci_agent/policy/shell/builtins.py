@@ -13,6 +13,7 @@ DECLARING = frozenset({"declare", "export", "local", "readonly", "typeset"})
 REFUSED = {
     "alias": "gives words another meaning",
     "bind": "installs commands to run",
+    "chdir": "changes the folder in some shells; write cd",
     "compgen": "evaluates its arguments",
     "complete": "installs commands to run",
     "compopt": "changes completion",
@@ -33,6 +34,8 @@ FOLLOWED = word_set(
     ". [ builtin cd command eval exec getopts hash mapfile popd printf pushd read readarray set source test trap "
     "unset wait"
 )
+_BASH_ALONE = word_set("caller declare dirs disown help mapfile popd pushd readarray source typeset")
+"""What is no command of the shell itself in every other one, so that a program of this name would run."""
 _ASSIGNING = frozenset({"getopts", "mapfile", "printf", "read", "readarray"})
 BUILTINS = HARMLESS | FOLLOWED | DECLARING | REFUSED.keys()
 CAREFUL = BUILTINS - HARMLESS
@@ -47,18 +50,13 @@ def note_builtin(reader: Reader, words: list[SourceWord], declared: dict[int, So
 
     `declared`: the arguments that have the form of an assignment, by their places behind the name.
     """
-    if not words or (name := static_text(words[0])) not in BUILTINS:
+    if not words or static_text(words[0]) not in BUILTINS:
         return None
-    index = 0
-    while name in {"builtin", "command"}:
-        index = _skip_wrapper(reader, words, index)
-        if index < 0:
-            return None
-        name = static_text(words[index])
-        if name is None or name in DECLARING:
-            reader.fail("the name behind `command` or `builtin` is not understood", *words[index].span)
+    name, index = _find_name(reader, words)
     if name not in BUILTINS:
         return None
+    if name in _BASH_ALONE:
+        reader.require_bash(f"`{name}`", words[index].span[0])
     if name in REFUSED:
         reader.fail(f"`{name}` {REFUSED[name]}", *words[index].span)
     if name in DECLARING and words[0].plain is None:
@@ -70,6 +68,22 @@ def note_builtin(reader: Reader, words: list[SourceWord], declared: dict[int, So
     handler = _read_trap(call) if name == "trap" else None
     assigns = tuple(call.assigned) if name in _ASSIGNING else ()
     return Builtin(name, index, assigns, handler)
+
+
+def _find_name(reader: Reader, words: list[SourceWord]) -> tuple[str, int]:
+    """The name behind `command` and `builtin`, and where it stands; an empty one when they run nothing."""
+    name, index = static_text(words[0]) or "", 0
+    while name in {"builtin", "command"}:
+        if name == "builtin":
+            reader.require_bash("`builtin`", words[index].span[0])
+        index = _skip_wrapper(reader, words, index)
+        if index < 0:
+            return "", 0
+        inner = static_text(words[index])
+        if inner is None or inner in DECLARING:
+            reader.fail("the name behind `command` or `builtin` is not understood", *words[index].span)
+        name = inner
+    return name, index
 
 
 def _skip_wrapper(reader: Reader, words: list[SourceWord], index: int) -> int:
@@ -94,8 +108,16 @@ def _note_move(call: BuiltinCall) -> None:
 
 
 def _note_eval(call: BuiltinCall) -> None:
+    _check_options(call)
     _note_move(call)
     call.reader.notes.evaluates = True
+
+
+def _check_options(call: BuiltinCall) -> None:
+    """Some shells take the first word behind `eval` and `exec` for a command, even when it is `--`."""
+    first = static_text(call.arguments[0]) if call.arguments else ""
+    if first is None or first.startswith("-"):
+        call.reader.require_bash(f"`{call.name}` with options", call.arguments[0].span[0])
 
 
 def _note_source(call: BuiltinCall) -> None:
@@ -167,6 +189,7 @@ _NOTES: dict[str, Callable[[BuiltinCall], None]] = {
     ".": _note_source,
     "cd": _note_move,
     "eval": _note_eval,
+    "exec": _check_options,
     "getopts": _note_getopts,
     "hash": _note_hash,
     "mapfile": _note_mapfile,

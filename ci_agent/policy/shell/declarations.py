@@ -18,8 +18,7 @@ def note_assignments(reader: Reader, assignments: list[SourceAssignment], words:
         name = assignment.name
         if not (name == "IFS" and words and words[0].plain == "read"):
             check_assignable(reader, name)
-        if not words:
-            check_locale(reader, name, static_text(assignment.value))
+        check_locale(reader, name, static_text(assignment.value))
         note_value(reader, assignment)
 
 

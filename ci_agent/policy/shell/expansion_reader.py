@@ -14,6 +14,7 @@ _VARIABLE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!\-])")
 _BRACED = re.compile(r"\$\{(#?)([A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$\-])((?:\[(?:[@*]|0|[1-9][0-9]*)\])?)")
 _OPERATOR = re.compile(r":?[-+?]|##?|%%?|//?|\^\^?|,,?")
 _SLICE = re.compile(r":(?: -)?(?:0|[1-9][0-9]*)(?::(?:0|[1-9][0-9]*))?(?=\})")
+_IN_EVERY_SH = re.compile(r":?[-+?]|##?|%%?")
 _IN_OPERAND = re.compile(r"[^'\"\\$`{}<>\n]+")
 _BACKTICKS = re.compile(r"`((?:[^`\\]|\\.)*)`", re.DOTALL)
 _BACKTICK_ESCAPE = re.compile(r"\\([$`\\])")
@@ -156,6 +157,8 @@ def _read_braced(reader: Reader, quoted: bool) -> Parameter:
         reader.fail("a parameter expansion that is not understood")
     length, name = bool(match[1]), match[2] + match[3]
     reader.position = match.end()
+    if match[3] or not (reader.at("}") or _IN_EVERY_SH.match(reader.text, reader.position, reader.end)):
+        reader.require_bash(f"the expansion {match[0]}...}}", start)
     if reader.at("}"):
         if length and name in {"#", "?", "$", "-"}:
             reader.fail("a parameter expansion that is not understood", start, reader.position)

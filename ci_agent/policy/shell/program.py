@@ -5,6 +5,9 @@ from typing import Literal, TypeAlias
 
 from ci_agent.policy.words import Word
 
+Dialect: TypeAlias = Literal["bash", "posix"]
+"""`posix`: whatever shell `sh` is; only what all of them read alike is understood."""
+
 RedirectMode: TypeAlias = Literal["read", "write", "append", "read_write"]
 
 

@@ -162,7 +162,7 @@ class Reader:
     def require_bash(self, construct: str, start: int | None = None) -> None:
         """Refuse a construct that bash reads otherwise than other shells do, where another may be the one to run."""
         if self.notes.posix:
-            self.fail(f"{construct}, which not every sh reads alike; run it with bash", start)
+            self.fail(f"{construct}, which not every sh reads alike; run it with bash -c", start)
 
     def enter(self) -> None:
         self.notes.count_command()

@@ -1,5 +1,6 @@
 """What words, assignments and redirections become, and the commands that run while they do."""
 
+import re
 from collections.abc import Iterable
 
 from ci_agent.policy.shell.expansion import Surroundings, expand_value, expand_word
@@ -34,6 +35,9 @@ _MODES: dict[RedirectOperator, RedirectMode] = {
 }
 
 
+_NOT_ALIKE = re.compile(r"[?\[]")
+
+
 def expand_words(trail: Trail, simple: Simple, folder: Folder) -> tuple[Word, ...]:
     declared = simple.declared
     lasting = len(simple.words) == len(declared) + 1 and simple.words[0].plain != "local" and not simple.redirects
@@ -51,6 +55,10 @@ def expand_words(trail: Trail, simple: Simple, folder: Folder) -> tuple[Word, ..
 def expand(trail: Trail, word: SourceWord, folder: Folder) -> list[Word]:
     visit(trail, word.parts, folder)
     words = expand_word(word, Surroundings(trail.source, trail.variables, folder))
+    if trail.notes.posix and any(made.kind == "glob" and _NOT_ALIKE.search(made.text) for made in words):
+        raise UnparsableError(
+            "`?` or `[` in a pattern, which not every sh matches alike; run it with bash -c", word.span
+        )
     trail.count_words(words)
     return words
 

@@ -9,8 +9,8 @@ from ci_agent.policy.shell.static_words import INTEGER, word_set
 from ci_agent.policy.words import Word, literal_word
 
 _DIRECTING = word_set(
-    "CDPATH EXECIGNORE FUNCNEST GLOBIGNORE IFS POSIXLY_CORRECT PROMPT_COMMAND PS0 PS1 PS2 PS3 PS4 SHELLOPTS TEXTDOMAIN "
-    "TEXTDOMAINDIR histchars"
+    "CDPATH ENV EXECIGNORE FUNCNEST GLOBIGNORE IFS POSIXLY_CORRECT PROMPT_COMMAND PS0 PS1 PS2 PS3 PS4 SHELLOPTS "
+    "TEXTDOMAIN TEXTDOMAINDIR histchars"
 )
 """They change how the shell reads, expands or finds commands."""
 INTEGERS = frozenset({"BASHPID", "EPOCHSECONDS", "EUID", "LINENO", "PPID", "RANDOM", "SECONDS", "SRANDOM", "UID"})
@@ -23,15 +23,25 @@ _LOCALE = re.compile(r"LANG|LC_[A-Z]+|LANGUAGE")
 _SAFE_LOCALE = re.compile(r"(?:C|POSIX|[A-Za-z_]+\.UTF-?8|C\.utf8|[a-z]{2}_[A-Z]{2}\.utf8)?")
 
 
+def directs_shell(name: str) -> bool:
+    """Whether the variable decides how a shell reads text, or what it does besides."""
+    return name in _DIRECTING or name.startswith("BASH")
+
+
+def may_change_encoding(name: str, value: str | None) -> bool:
+    """Whether the value, None for an unknown one, makes the same bytes other characters."""
+    return _LOCALE.fullmatch(name) is not None and not _SAFE_LOCALE.fullmatch("?" if value is None else value)
+
+
 def check_assignable(reader: Reader, name: str) -> None:
     """Refuse a change to a variable that decides how the rest of the text is understood."""
-    if name in _DIRECTING or name in INTEGERS or name.startswith("BASH"):
+    if directs_shell(name) or name in INTEGERS:
         reader.fail(f"a new value for {name}, which changes what the shell does")
 
 
 def check_locale(reader: Reader, name: str, value: str | None) -> None:
     """Refuse another character encoding for the shell itself: the same bytes may then be other characters."""
-    if name.startswith("L") and _LOCALE.fullmatch(name) and not _SAFE_LOCALE.fullmatch("?" if value is None else value):
+    if name.startswith("L") and may_change_encoding(name, value):
         reader.fail(f"a new value for {name} that may change the character encoding")
 
 

@@ -21,7 +21,7 @@ HIDDEN: Final = ("\u202e", "\u200b", "\u2028")
 def simple_commands(site: Site, command: str) -> list[tuple[str, ...]]:
     """The commands of a line that run where it starts and whose words are all known; empty when it has none."""
     try:
-        commands = site.analyse(command).commands
+        commands = site.analyse(command, site.environment, "bash").commands
     except (UnparsableError, BoundExceededError):
         return []
     known = [[word.literal for word in each.words] for each in commands if not each.folder]

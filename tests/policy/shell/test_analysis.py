@@ -137,7 +137,9 @@ def test_what_a_single_reading_missed_is_seen_or_refused(text: str, name: str | 
     ["ls $'a\\'; rm #'", 'ls $"a"', "[[ a && rm ]]", "((rm))", "for ((i=0;i<1;i++)); do ls; done",
      "function ls { rm; }", "X+=1 ls", "ls &> a", "cd a &> b && ls", "ls |& wc", "ls {a,b}", "ls <(rm)", "ls <<< a",
      "ls {fd}> a", "ls 10> a", "a=(b)", "declare x=1", "export x=$y", "ls > *", "ls > $x", "case a in b) ls;& esac",
-     "time ls"],
+     "time ls", "ls ${x//a/b}", "ls ${x^^}", "ls ${x:0:1}", "ls ${a[0]}", "${a[@]}", "ls ?", "ls [a-c]*",
+     "pushd a", "command pushd a", "source a", "builtin ls", "exec -a b ls", "exec -- ls", "eval -- ls", "declare -x a",
+     "typeset a", "mapfile a", "dirs", "help"],
 )  # fmt: skip
 def test_what_not_every_sh_reads_alike_is_refused_for_sh(text: str) -> None:
     with pytest.raises(UnparsableError, match="not every sh"):

@@ -33,7 +33,7 @@ def granted(results: list[VariantResult]) -> set[tuple[str, str | None]]:
 
 def weak(change: Callable[[ShellProgram], ShellProgram]) -> Any:
     """A reader of bash that overlooks something."""
-    return lambda text: change(analyse(text, environment={}))
+    return lambda text, environment, dialect: change(analyse(text, environment, dialect))
 
 
 RULES = """

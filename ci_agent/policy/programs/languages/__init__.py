@@ -11,9 +11,12 @@ from ci_agent.policy.programs.options import Parsed
 Reader: TypeAlias = Callable[[Parsed, Draft], None]
 
 LANGUAGES: Mapping[str, str] = {
+    "7z": "archives.read_7z",
+    "after_dashes": "builds.read_after_dashes",
     "ar": "archives.read_ar",
     "argument_files": "builds.read_argument_files",
     "awk": "awk.read",
+    "cmake": "builds.read_cmake",
     "command": "launchers.read_command",
     "commands": "shells.read_commands",
     "compiler": "builds.read_compiler",
@@ -55,6 +58,7 @@ LANGUAGES: Mapping[str, str] = {
     "make": "builds.read_make",
     "man": "transfers.read_man",
     "mode": "transfers.read_mode",
+    "mvn": "builds.read_mvn",
     "names": "builtins.read_names",
     "parallel": "shells.read_parallel",
     "patch": "transfers.read_patch",
@@ -62,6 +66,7 @@ LANGUAGES: Mapping[str, str] = {
     "sed": "sed.read",
     "sftp": "web.read_sftp",
     "shell": "shells.read_shell",
+    "other_shell": "shells.read_other_shell",
     "split": "transfers.read_split",
     "sqlite": "builds.read_sqlite",
     "ssh": "web.read_ssh",
