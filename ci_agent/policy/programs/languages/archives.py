@@ -1,7 +1,7 @@
 """Archives: the mode decides whether files are read from the disk or written to it."""
 
 from ci_agent.policy.programs.draft import Draft
-from ci_agent.policy.programs.options import Parsed
+from ci_agent.policy.programs.options import Parsed, tail
 from ci_agent.policy.words import Word, literal_word
 
 _ENDINGS = frozenset(
@@ -27,6 +27,9 @@ def read_tar(parsed: Parsed, draft: Draft) -> None:
         for _, folder in folders:
             draft.use("list", folder)
         for operand in parsed.operands:
+            if operand.word.text.startswith("@"):
+                # To bsdtar, an archive whose members are taken over.
+                draft.use("read", tail(operand.word, 1))
             before = [folder for at, folder in folders if at < operand.at]
             draft.use("read", _beneath(before[-1] if before else None, operand.word), recursive=True)
 
@@ -130,3 +133,28 @@ def read_ar(parsed: Parsed, draft: Draft) -> None:
     draft.use("read" if only_reads else "write", archive)
     for member in members:
         draft.use("read" if only_reads else "write", member)
+
+
+_7Z_READS = frozenset({"l", "t", "h", "b", "i"})
+
+
+def read_7z(parsed: Parsed, draft: Draft) -> None:
+    """`7z COMMAND ARCHIVE FILE...`; `-oFOLDER` is where it unpacks, else the present folder."""
+    if not parsed.operands:
+        return
+    command, *words = [operand.word for operand in parsed.operands]
+    if command.literal is None:
+        draft.doubt(f"what 7z does with {command.text} is not known")
+    for operand in parsed.operands[2:]:
+        if operand.word.text.startswith("@"):
+            draft.hazard(operand.at, "takes names of files from a file")
+            draft.use("read", tail(operand.word, 1))
+    if command.literal in ("x", "e"):
+        folders = [value for _, value in parsed.values("-o*")] or [literal_word(".")]
+        for folder in folders:
+            draft.use("write", folder, recursive=True)
+    only_reads = command.literal in (*_7Z_READS, "x", "e")
+    for word in words[:1]:
+        draft.use("read" if only_reads else "write", word)
+    for word in words[1:] if command.literal in ("a", "u", "h") else ():
+        draft.use("read", word, recursive=True)

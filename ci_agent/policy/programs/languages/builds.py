@@ -6,15 +6,18 @@ from urllib.parse import unquote
 from ci_agent.policy.programs.draft import Draft, use_anything
 from ci_agent.policy.programs.environment import changes_what_runs
 from ci_agent.policy.programs.options import Parsed, tail
+from ci_agent.policy.programs.profile import HAZARDS
 from ci_agent.policy.words import Word, literal_word
 
 _VARIABLE = re.compile(r"[A-Za-z0-9_.-]+[:+?]*")
 _SWITCH = re.compile(r"[0-9]*|true|false|yes|no|y|n|on|off", re.IGNORECASE)
+_PLAIN_VALUE = re.compile(r"[A-Za-z0-9_.;+-]*")
+_TOOL_SWITCH = re.compile(r"-[jlk]?[0-9]+|-[jkvsn]|[0-9]+|--silent|VERBOSE=1")
 _LOADS_MODULES = re.compile(r"\b(?:include|import|modulemeta)\b")
 _JQ_LOADS_FIRST = re.compile(r"[^\w.\[{(\"$|]*(?:module|import|include)\b")
 _YQ_LOADS = re.compile(r"\bload|\bstrload")
 _SQL_REACHES_FILES = re.compile(
-    r"load_extension|writefile|readfile|\bedit\b|attach|vacuum|fts3_tokenizer|^\s*\.|\n\s*\.|zipfile|fsdir|virtual",
+    r"load_extension|writefile|readfile|_store_directory|\bedit\b|attach|vacuum|fts3_tokenizer|^\s*\.|\n\s*\.|zipfile|fsdir|virtual",
     re.IGNORECASE,
 )
 _HARMLESS_DOT = re.compile(
@@ -38,6 +41,33 @@ def read_make(parsed: Parsed, draft: Draft) -> None:
         if equals and not switches:
             draft.hazard(operand.at, "sets a variable of the makefile, which may be a command")
         use_anything(draft, word)
+
+
+def read_after_dashes(parsed: Parsed, draft: Draft) -> None:
+    """What stands behind `--` goes to another program, as options of its own."""
+    for operand in parsed.operands:
+        if parsed.dash_dash is not None and operand.at > parsed.dash_dash:
+            draft.hazard(operand.at, "goes to the program behind this one, as an option of its own")
+
+
+def read_cmake(parsed: Parsed, draft: Draft) -> None:
+    """Cache entries that are usually switches may be given paths; behind `--` are options of the build tool."""
+    for found in parsed.options:
+        value = (found.value.text if found.value else "").rpartition("=")[2]
+        if found.option.name.startswith("-D") and not _PLAIN_VALUE.fullmatch(value):
+            draft.hazard(found.at, HAZARDS["config"])
+    for operand in parsed.operands:
+        behind = parsed.dash_dash is not None and operand.at > parsed.dash_dash
+        if behind and not _TOOL_SWITCH.fullmatch(operand.word.literal or ""):
+            draft.hazard(operand.at, "is an option of the build tool")
+
+
+def read_mvn(parsed: Parsed, draft: Draft) -> None:
+    """`GROUP:PLUGIN:GOAL` runs a plugin that the project need not know, `exec:` a program."""
+    for operand in parsed.operands:
+        text = operand.word.literal
+        if text is None or text.count(":") > 1 or text.startswith(("exec:", "antrun:", "archetype:")):
+            draft.hazard(operand.at, "runs the code of a plugin that the project need not know")
 
 
 def read_interpreter(parsed: Parsed, draft: Draft) -> None:
