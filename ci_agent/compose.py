@@ -1,6 +1,7 @@
 """The composition root: settings in, objects wired, one run, its result out. The only module that knows everything."""
 
 import os
+import random
 import threading
 import time
 import uuid
@@ -19,6 +20,7 @@ from ci_agent.errors import CIAgentError, ConfigurationError
 from ci_agent.events import AgentEvent, Emit
 from ci_agent.guard import Guard
 from ci_agent.hooks import FinishedTurn, GetMessages, Hooks
+from ci_agent.json_types import JsonObject
 from ci_agent.limits import LimitWatch, RunLimits, loosened, tightest
 from ci_agent.lock import hold_lock
 from ci_agent.messages import Message, TextContent, UserMessage
@@ -29,8 +31,9 @@ from ci_agent.policy.protected import Surroundings
 from ci_agent.process import child_environment
 from ci_agent.process.calls import CALL_VARIABLE
 from ci_agent.prompts import build_system_prompt, build_user_prompt
-from ci_agent.provider import Context, Model, StreamFn
-from ci_agent.providers.table import PROVIDERS, parse_model
+from ci_agent.provider import Context, Model, StreamOptions
+from ci_agent.providers.outside import Outside
+from ci_agent.providers.table import OpenModels, open_models, parse_model
 from ci_agent.run_settings import Observers, RunResult, RunSettings, SandboxMode
 from ci_agent.structured_output import StructuredOutput
 from ci_agent.tool import Tool
@@ -60,7 +63,11 @@ def load_policy(
 
 def create_redactor(settings: RunSettings) -> Redactor:
     """What keeps the run's secrets out of everything that is written; ConfigurationError for one too short to hide."""
-    return Redactor(collect_secrets(settings.environment, named=settings.secret_env))
+    return Redactor(
+        collect_secrets(
+            settings.environment, named=settings.secret_env, keys=filter(None, [settings.model_settings.api_key])
+        )
+    )
 
 
 def run(
@@ -81,6 +88,7 @@ def run(
     place = find_place(settings.transcript)
     parts = _wire(settings, place)
     with ExitStack() as stack:
+        stack.callback(parts.models.close)
         if settings.lock is not None:
             stack.enter_context(hold_lock(settings.lock))
         journal, recovered = open_journal(place)
@@ -103,8 +111,9 @@ def run(
 class _Parts:
     """What a run is made of. Building them starts nothing and writes nothing."""
 
+    run_id: str
     model: Model
-    stream_fn: StreamFn
+    models: OpenModels
     policy: Policy
     workspace: Workspace
     limits: RunLimits
@@ -116,9 +125,10 @@ class _Parts:
 
 
 def _wire(settings: RunSettings, place: Place) -> _Parts:
-    model, stream_fn = _open_model(settings.model)
+    models = [_parse_model(name) for name in (settings.model, *settings.model_settings.fallbacks)]
+    opened = open_models(models, settings.model_settings, Outside(settings.environment, _now, random.random))
     limits = tightest(settings.policy.source.limits, settings.limits)
-    _refuse_unknown_price(limits, model)
+    _refuse_unknown_price(limits, opened.without_price)
     _refuse_missing_spill_folder(settings.spill_folder)
     workspace = settings.policy.site.workspace
     records = tuple(path for path in (place.journal, place.document, settings.lock) if path)
@@ -127,8 +137,9 @@ def _wire(settings: RunSettings, place: Place) -> _Parts:
     policy = compile_policy(settings.policy.source, workspace, around=around)
     tools = create_tools(_tool_settings(settings, workspace, policy, environment))
     return _Parts(
-        model=model,
-        stream_fn=stream_fn,
+        run_id=str(uuid.uuid4()),
+        model=models[0],
+        models=opened,
         policy=policy,
         workspace=workspace,
         limits=limits,
@@ -154,10 +165,11 @@ def _execute(
     )
     config = LoopConfig(
         model=parts.model,
-        stream_fn=parts.stream_fn,
+        stream_fn=parts.models.stream_fn,
         tools=parts.tools,
         now=_now,
         hooks=hooks,
+        options=_options(settings, parts),
         abandon_after_s=ABANDON_AFTER_S,
     )
     context = Context(_system_prompt(settings, parts), (), parts.offered)
@@ -186,12 +198,22 @@ def _execute(
     )
 
 
-def _open_model(text: str) -> tuple[Model, StreamFn]:
+def _options(settings: RunSettings, parts: _Parts) -> StreamOptions:
+    asked = settings.model_settings
+    return StreamOptions(
+        temperature=asked.temperature,
+        max_output_tokens=asked.max_output_tokens,
+        thinking=asked.thinking,
+        output_schema=settings.output_schema,
+        conversation_id=parts.run_id,
+    )
+
+
+def _parse_model(text: str) -> Model:
     try:
-        model = parse_model(text)
+        return parse_model(text)
     except ValueError as error:
         raise ConfigurationError(str(error)) from error
-    return model, PROVIDERS[model.provider].create(model, _now)
 
 
 def _refuse_missing_spill_folder(folder: Path | None) -> None:
@@ -199,11 +221,11 @@ def _refuse_missing_spill_folder(folder: Path | None) -> None:
         raise ConfigurationError(f"the spill folder {str(folder)!r} is no folder that can be written to: create it")
 
 
-def _refuse_unknown_price(limits: RunLimits, model: Model) -> None:
-    if limits.max_cost_usd is not None:
+def _refuse_unknown_price(limits: RunLimits, without_price: Sequence[Model]) -> None:
+    if limits.max_cost_usd is not None and without_price:
         raise ConfigurationError(
-            f"the cost of a run with {model} is not known, so it cannot be limited to {limits.max_cost_usd} USD: "
-            "limit tokens or turns instead"
+            f"the price of {' and '.join(map(str, without_price))} is not known, so the run cannot be limited to "
+            f"{limits.max_cost_usd:g} USD: give the price in a file with --models-file, or limit tokens or turns"
         )
 
 
@@ -301,15 +323,30 @@ def _time_limit(timeout_s: float, cancel: CancelToken) -> Iterator[Callable[[], 
 def _start(settings: RunSettings, parts: _Parts) -> RunStart:
     source = settings.policy.source
     return RunStart(
-        id=str(uuid.uuid4()),
+        id=parts.run_id,
         version=__version__,
         workspace=str(parts.workspace.root),
         model=parts.model,
-        options={"system_prompt": _system_prompt(settings, parts)},
+        options=_recorded_options(settings, parts),
         policy=PolicyFacts(source.name, source.sha256, len(source.rules), asdict(parts.limits)),
         sandbox=parts.sandbox,
         ci=detect_ci(settings.environment),
     )
+
+
+def _recorded_options(settings: RunSettings, parts: _Parts) -> JsonObject:
+    """What was asked of the model; what was left to its provider is left out."""
+    asked = settings.model_settings
+    options = {
+        "system_prompt": _system_prompt(settings, parts),
+        "fallbacks": list(asked.fallbacks) or None,
+        "base_url": asked.base_url,
+        "thinking": asked.thinking,
+        "temperature": asked.temperature,
+        "max_output_tokens": asked.max_output_tokens,
+        "shrink": asked.shrink,
+    }
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _say_where(

@@ -25,7 +25,7 @@ the request is too long for the model. `quota`: used up, waiting will not help. 
 declined. `request`: the server will never take it as it is. `truncated`: the stream ended before its end."""
 
 
-@dataclass
+@dataclass(eq=False)
 class ApiError(Exception):
     """Raised inside this package alone; a stream function turns it into a `StreamFailed`."""
 

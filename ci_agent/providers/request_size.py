@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import assert_never
 
-from ci_agent.messages import AssistantMessage, ImageContent, Message, TextContent, ThinkingContent, ToolCall
+from ci_agent.messages import AssistantContent, ImageContent, Message, TextContent, ThinkingContent, ToolCall
 from ci_agent.provider import Context
 
 CHARACTERS_PER_TOKEN = 4
@@ -24,9 +24,9 @@ def estimate_message_tokens(messages: Sequence[Message]) -> int:
     return sum(_part_tokens(part) for message in messages for part in message.content)
 
 
-def output_tokens_of(message: AssistantMessage) -> int:
-    """Tokens that a message of the model's cost to make, when the server did not count them."""
-    return estimate_message_tokens([message])
+def output_tokens_of_parts(content: Sequence[AssistantContent]) -> int:
+    """Tokens that a model's message cost to make, when the server did not count them."""
+    return sum(_part_tokens(part) for part in content)
 
 
 def _part_tokens(part: TextContent | ImageContent | ThinkingContent | ToolCall) -> int:

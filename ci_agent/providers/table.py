@@ -1,34 +1,54 @@
-"""The providers by the word that stands before the colon of `--model`."""
+"""The providers by the word that stands before the colon of `--model`, and how a run's models are opened."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from functools import partial
+from typing import TypeAlias
 
 from ci_agent.provider import Model, StreamFn
+from ci_agent.providers.fallback import create_fallback_stream
+from ci_agent.providers.outside import Outside
 from ci_agent.providers.script import load_script
 from ci_agent.providers.scripted import create_scripted_stream
+from ci_agent.providers.settings import ModelSettings
+from ci_agent.providers.shrinking import create_shrinking_stream
+
+SCRIPTED = "scripted"
+PROVIDERS: dict[str, str] = {
+    SCRIPTED: "plays the assistant turns of a YAML file: no key, no network, tools really run",
+    "openai": "OpenAI, over its Responses API",
+    "openai-chat": "any server that speaks Chat Completions, at --base-url",
+    "anthropic": "Anthropic",
+    "gemini": "Google Gemini",
+    "bedrock": "Amazon Bedrock, with a bearer token",
+    "azure": "Azure OpenAI, by the name of the deployment",
+    "openrouter": "OpenRouter",
+    "groq": "Groq",
+    "mistral": "Mistral",
+    "deepseek": "DeepSeek",
+    "xai": "xAI",
+    "together": "Together",
+    "github": "GitHub Models, with a workflow's own token",
+    "vertex": "Gemini on Google Vertex, with an access token",
+    "ollama": "Ollama",
+    "vllm": "vLLM",
+    "llamacpp": "the server of llama.cpp",
+    "lmstudio": "LM Studio",
+    "litellm": "a LiteLLM proxy",
+}
+"""What each is. Here and not beside the servers' addresses, for checking a name needs none of what they import."""
+
+_Open: TypeAlias = Callable[[Model, bool], StreamFn]
+"""Opens one model; True for the run's own, which the person's address and key are for."""
 
 
 @dataclass(frozen=True, slots=True)
-class Provider:
-    form: str
-    """How a model of this provider is named."""
-    summary: str
-    create: Callable[[Model, Callable[[], datetime]], StreamFn]
-    """Raises ConfigurationError when the model cannot be used."""
-
-
-def _create_scripted(model: Model, now: Callable[[], datetime]) -> StreamFn:
-    return create_scripted_stream(load_script(model.id), model.id, now)
-
-
-PROVIDERS: dict[str, Provider] = {
-    "scripted": Provider(
-        "scripted:FILE",
-        "plays the assistant turns of a YAML file: no key, no network, tools really run",
-        _create_scripted,
-    ),
-}
+class OpenModels:
+    stream_fn: StreamFn
+    without_price: tuple[Model, ...]
+    """Those whose cost nobody can tell."""
+    close: Callable[[], None]
+    """Lets connections go, when the run is over."""
 
 
 def parse_model(text: str) -> Model:
@@ -41,5 +61,45 @@ def parse_model(text: str) -> Model:
 
 def known_models() -> str:
     """One sentence that lists the providers."""
-    forms = "; ".join(f"{provider.form} {provider.summary}" for provider in PROVIDERS.values())
-    return f"Known providers: {forms}."
+    return f"Give PROVIDER:MODEL; the providers are {', '.join(PROVIDERS)}."
+
+
+def open_models(models: Sequence[Model], settings: ModelSettings, outside: Outside) -> OpenModels:
+    """Open the run's model and, after it, those that are asked when the ones before gave up.
+
+    Raises ConfigurationError when one cannot be used as it is. Nothing is sent.
+    """
+    if all(model.provider == SCRIPTED for model in models):
+        return OpenModels(_one_after_another(models, partial(_open_script, outside)), tuple(models), _nothing)
+    # Connections, certificates and the catalogue take longer to load than all that a scripted run needs.
+    from ci_agent.providers.catalog import load_catalog  # noqa: PLC0415
+    from ci_agent.providers.served import ServedModels  # noqa: PLC0415
+
+    catalog = load_catalog(settings.models_file)
+    served = ServedModels(settings, catalog, outside)
+
+    def open_one(model: Model, is_own: bool) -> StreamFn:
+        if model.provider == SCRIPTED:
+            return _open_script(outside, model, is_own)
+        return served.open(
+            model, base_url=settings.base_url if is_own else None, api_key=settings.api_key if is_own else None
+        )
+
+    stream_fn = _one_after_another(models, open_one)
+    return OpenModels(
+        create_shrinking_stream(stream_fn, catalog.facts_of(models[0]).context_tokens, settings.shrink),
+        tuple(model for model in models if catalog.facts_of(model).price is None),
+        served.close,
+    )
+
+
+def _one_after_another(models: Sequence[Model], open_one: _Open) -> StreamFn:
+    return create_fallback_stream([(model, open_one(model, index == 0)) for index, model in enumerate(models)])
+
+
+def _open_script(outside: Outside, model: Model, _is_own: bool) -> StreamFn:
+    return create_scripted_stream(load_script(model.id), model.id, outside.now)
+
+
+def _nothing() -> None:
+    pass

@@ -1,0 +1,76 @@
+"""Models that a server runs: where it is, with which key, over which API."""
+
+from collections.abc import Mapping
+
+from ci_agent.errors import ConfigurationError
+from ci_agent.provider import Model, StreamFn
+from ci_agent.providers.catalog import Catalog
+from ci_agent.providers.exchange import PhaseLimits
+from ci_agent.providers.http import Transport, TransportSettings
+from ci_agent.providers.outside import Outside
+from ci_agent.providers.retry import RetryPolicy
+from ci_agent.providers.servers import SERVERS, Server, endpoint_of, key_of
+from ci_agent.providers.settings import ModelSettings
+from ci_agent.providers.stream import Access, Surroundings, create_api_stream
+from ci_agent.providers.web_origin import check_base_url
+from ci_agent.providers.wire import Target
+
+
+class ServedModels:
+    """Opens models that share connections, certificates and the policy of retries. Nothing is sent before one is asked.
+
+    ConfigurationError for certificates that cannot be read.
+    """
+
+    def __init__(self, settings: ModelSettings, catalog: Catalog, outside: Outside) -> None:
+        self._settings = settings
+        self._catalog = catalog
+        self._environment = outside.environment
+        self._around = Surroundings(
+            transport=Transport(_transport_settings(settings, outside.environment)),
+            policy=RetryPolicy(attempts=settings.attempts),
+            now=outside.now,
+            random=outside.random,
+        )
+
+    def open(self, model: Model, *, base_url: str | None, api_key: str | None) -> StreamFn:
+        """A stream function for one model; None: the provider's own address, the key in its usual variable.
+
+        ConfigurationError when there is no key, or the address is none that a key may be sent to.
+        """
+        server = SERVERS[model.provider]
+        endpoint = endpoint_of(server, model.id, base_url, self._environment)
+        url = check_base_url(endpoint.base_url, allow_http=self._settings.allow_http)
+        key = _checked(api_key or key_of(server, self._environment), server)
+        target = Target(model, endpoint.api.name, self._catalog.facts_of(model))
+        return create_api_stream(endpoint.api, target, Access(url, key), self._around)
+
+    def close(self) -> None:
+        self._around.transport.close()
+
+
+def _transport_settings(settings: ModelSettings, environment: Mapping[str, str]) -> TransportSettings:
+    return TransportSettings(
+        environment=environment,
+        ca_file=settings.ca_file,
+        limits=PhaseLimits(
+            connect=settings.connect_timeout_s,
+            first_byte=settings.first_byte_timeout_s,
+            idle=settings.idle_timeout_s,
+            whole=settings.request_timeout_s,
+        ),
+    )
+
+
+def _checked(key: str | None, server: Server) -> str | None:
+    """A key that can stand in a header; what cannot would show up, whole, in an error."""
+    if key is None:
+        if server.needs_key:
+            raise ConfigurationError(
+                f"the provider {server.word} needs a key: set {' or '.join(server.key_variables)}, "
+                "or give a file with --api-key-file"
+            )
+        return None
+    if not (key.isascii() and key.isprintable() and " " not in key):
+        raise ConfigurationError(f"the key for {server.word} holds characters that no key has: is it whole and alone?")
+    return key
