@@ -21,6 +21,8 @@ _SINGLE = (
 )
 _MAX_REFERENCES = 500
 """Followed in one schema; references that multiply each other are cut here."""
+_MAX_DEPTH = 50
+"""Of schemas in schemas, those behind references included."""
 
 
 def map_subschemas(schema: JsonObject, change: Callable[[JsonObject], Json]) -> JsonObject:
@@ -45,7 +47,7 @@ def without_references(schema: JsonObject) -> JsonObject:
     Where a reference leads into itself, to another document or nowhere, its place is taken by a schema that allows
     more, with a description that says what it was.
     """
-    return _Inlining(schema).inline(schema, ())
+    return _Inlining(schema).inline(schema, (), 0)
 
 
 def said(schema: JsonObject, *sentences: str) -> JsonObject:
@@ -68,14 +70,16 @@ class _Inlining:
         self._root = root
         self._left = _MAX_REFERENCES
 
-    def inline(self, schema: JsonObject, inside: tuple[str, ...]) -> JsonObject:
+    def inline(self, schema: JsonObject, inside: tuple[str, ...], depth: int) -> JsonObject:
         """`inside`: the references that led here."""
+        if depth > _MAX_DEPTH:
+            return {"description": "Nested too deep to be shown here."}
         own = {key: value for key, value in schema.items() if key not in ("$defs", "definitions", "$ref")}
-        own = map_subschemas(own, lambda part: self.inline(part, inside))
+        own = map_subschemas(own, lambda part: self.inline(part, inside, depth + 1))
         reference = schema.get("$ref")
-        return own if not isinstance(reference, str) else _joined(self._resolve(reference, inside), own)
+        return own if not isinstance(reference, str) else _joined(self._resolve(reference, inside, depth), own)
 
-    def _resolve(self, reference: str, inside: tuple[str, ...]) -> JsonObject:
+    def _resolve(self, reference: str, inside: tuple[str, ...], depth: int) -> JsonObject:
         target = _at(self._root, reference)
         if not isinstance(target, dict):
             return {} if target is True else {"description": f"As defined by {reference}."}
@@ -83,7 +87,7 @@ class _Inlining:
         if reference in inside or self._left < 0:
             kind = target.get("type")
             return {"type": kind if isinstance(kind, str) else "object", "description": f"Nested: as {reference}."}
-        return self.inline(target, (*inside, reference))
+        return self.inline(target, (*inside, reference), depth + 1)
 
 
 def _joined(target: JsonObject, own: JsonObject) -> JsonObject:
@@ -94,7 +98,7 @@ def _joined(target: JsonObject, own: JsonObject) -> JsonObject:
 
 
 def _at(root: JsonObject, reference: str) -> Json:
-    if not reference.startswith("#"):
+    if reference != "#" and not reference.startswith("#/"):
         return None
     place: Json = root
     for step in unquote(reference[1:]).split("/")[1:]:

@@ -158,8 +158,8 @@ def _respelt(schema: JsonObject) -> JsonObject:
     """The same in keywords that OpenAPI 3.0 has, where it has them."""
     result = dict(schema)
     kinds = result.get("type")
-    if isinstance(kinds, list):
-        result |= _respelt_types(kinds, taken="anyOf" in result)
+    if isinstance(kinds, list) and kinds:
+        result |= _respelt_types(result.pop("type"), taken="anyOf" in result)
     if _are_schemas(result.get("oneOf")) and "anyOf" not in result:
         alternatives = result.pop("oneOf")
         result = said(result | {"anyOf": alternatives}, "Exactly one of the alternatives may hold.")
@@ -175,7 +175,7 @@ def _respelt_types(kinds: list[Json], *, taken: bool) -> JsonObject:
     nullable: JsonObject = {"nullable": True} if "null" in kinds else {}
     if len(others) == 1:
         return {"type": others[0]} | nullable
-    return nullable if taken else {"anyOf": [{"type": kind} for kind in others]} | nullable
+    return {"type": kinds} if taken else {"anyOf": [{"type": kind} for kind in others]} | nullable
 
 
 def _implied_type(schema: JsonObject) -> JsonObject:
