@@ -1,0 +1,171 @@
+"""Shell lines made to take long: each kind is a size away from being refused, and is grown to just below it."""
+
+from collections.abc import Callable, Mapping
+
+from ci_agent import Policy
+
+MAX_SIZE = 300_000
+"""No kind grows further: the bytes of a line are bounded too."""
+
+
+def _repeat(piece: str, joint: str = "; ") -> Callable[[int], str]:
+    """The piece so many times, with `#` in it replaced by its number."""
+    return lambda size: joint.join(piece.replace("#", str(n)) for n in range(size))
+
+
+def _nested(before: str, inner: str, after: str) -> Callable[[int], str]:
+    return lambda size: before * size + inner + after * size
+
+
+def _quoted_again(size: int) -> str:
+    """A shell in a shell, each with its text in quotes."""
+    line = "echo x"
+    for _ in range(size):
+        line = f"bash -c '{line.replace(chr(39), chr(39) + chr(92) + chr(39) + chr(39))}'"
+    return line
+
+
+HOSTILE: Mapping[str, Callable[[int], str]] = {
+    # Many commands.
+    "the same command": _repeat("true"),
+    "different unknown programs": _repeat("prog# a"),
+    "different programs that a rule names": _repeat("tool# run a"),
+    "programs spelled as paths": _repeat("./bin#/prog a"),
+    "git log": _repeat("git log --oneline -# a#"),
+    "git -C": _repeat("git -C src log -# a#"),
+    "ls of files": _repeat("ls f#"),
+    "rm of files": _repeat("rm f#"),
+    "cp of files": _repeat("cp a# b#"),
+    "pipeline": _repeat("sort -k# f#", " | "),
+    "cd between commands": _repeat("cd d# && ls f#", " && "),
+    "and-or list": _repeat("grep a# f#", " || "),
+    "groups": _repeat("{ wc f#; }"),
+    "subshells": _repeat("(wc f#)"),
+    "if": _repeat("if test -f f#; then cat f#; fi"),
+    "functions": _repeat("f#() { cat f#; }"),
+    "loops": _repeat("for i in a# b#; do cat $i; done"),
+    "case": _repeat("case $x in a#) cat f#;; esac"),
+    "[[ ]]": _repeat("[[ -f f# ]]"),
+    "arithmetic": _repeat("echo $((1+#))"),
+    # Many words, redirections, assignments.
+    "cat of many files": lambda size: "cat " + " ".join(f"f{n}" for n in range(size)),
+    "cat of many deep files": lambda size: "cat " + " ".join(f"a/b/c/d/e/f/g/h/f{n}" for n in range(size)),
+    "rm -r of many files": lambda size: "rm -r " + " ".join(f"f{n}" for n in range(size)),
+    "cp of many files into a folder": lambda size: "cp " + " ".join(f"f{n}" for n in range(size)) + " src",
+    "mv of many files that are there": lambda size: "mv " + " ".join(f"m{n:03}" for n in range(size)) + " src",
+    "words of an unknown program": lambda size: "prog " + " ".join(f"f{n}" for n in range(size)),
+    "paths of an unknown program": lambda size: "prog " + " ".join(f"a/b{n}" for n in range(size)),
+    "paths outside of an unknown program": lambda size: "prog " + " ".join(f"/etc/b{n}" for n in range(size)),
+    "lists of an unknown program": lambda size: "prog " + " ".join(f"a{n},b{n}:c{n}=d{n}" for n in range(size)),
+    "options": lambda size: "grep " + " ".join("-n" for _ in range(size)) + " x f",
+    "a cluster of options": lambda size: "grep -" + "nivwxHrs" * size + " x f",
+    "files to read by option": lambda size: "grep " + " ".join(f"-f p{n}" for n in range(size)) + " f",
+    "sed scripts": lambda size: "sed " + " ".join(f"-e s/a{n}/b{n}/" for n in range(size)) + " f",
+    "one long sed script": lambda size: "sed '" + "s/a/b/;" * size + "' f",
+    "one long awk program": lambda size: "awk '" + "{ x = y + 1 } " * size + "' f",
+    "one long jq program": lambda size: "jq '" + ".a | " * size + ".b' f",
+    "python -c": lambda size: "python3 -c '" + "x = 1\n" * size + "'",
+    "curl of many addresses": lambda size: "curl " + " ".join(f"https://h{n}.example.org/a" for n in range(size)),
+    "redirections": lambda size: "cat " + " ".join(f"> f{n}" for n in range(size)),
+    "redirections of reads": lambda size: "cat " + " ".join(f"< f{n}" for n in range(size)),
+    "assignments": _repeat("V#=x"),
+    "assignments that build on each other": lambda size: "V=x; " + "V=${V}a; " * size + "echo $V",
+    "assignments before one command": lambda size: " ".join(f"V{n}=x" for n in range(size)) + " true",
+    "array": lambda size: "a=(" + " ".join(f"x{n}" for n in range(size)) + ")",
+    "variables in words": lambda size: "V=x; echo " + " ".join("$V" for _ in range(size)),
+    "unknown variables in words": lambda size: "echo " + " ".join(f"$V{n}" for n in range(size)),
+    "exports": _repeat("export V#=x"),
+    # Globs.
+    "globs that match nothing": lambda size: "ls " + " ".join(f"a{n}*" for n in range(size)),
+    "recursive reads": _repeat("grep -r a# ."),
+    "recursive deletions": _repeat("rm -r ."),
+    "recursive copies": _repeat("cp -r src d#"),
+    "globs that match much": lambda size: "ls " + " ".join("m*" for _ in range(size)),
+    "globs in folders": lambda size: "ls " + " ".join("*/*" for _ in range(size)),
+    "a glob with many stars": lambda size: "ls " + "*a" * size + "*b",
+    "globs with many stars": lambda size: "ls " + " ".join("*a*a*a*a*b" for _ in range(size)),
+    "globs of an unknown program": lambda size: "prog " + " ".join(f"m{n:02}*" for n in range(size)),
+    "globs in commands": _repeat("ls m#*"),
+    "braces": lambda size: "echo " + "{a,b}" * size,
+    "one brace": lambda size: "echo {" + ",".join(f"a{n}" for n in range(size)) + "}",
+    "loop over many names": lambda size: "for f in " + " ".join(f"f{n}" for n in range(size)) + "; do rm $f; done",
+    "loop over few names, many commands": lambda size: "for f in a b c d e f g h; do " + "cat $f; " * size + "done",
+    "loop that enters folders": lambda size: "for f in a b c d e f g h; do cd $f && ls " + "x " * size + "; done",
+    "loops in loops": lambda size: (
+        "".join(f"for v{n} in a b c d e f; do " for n in range(size))
+        + "cat "
+        + " ".join(f"$v{n}" for n in range(size))
+        + "; done" * size
+    ),
+    # Text.
+    "one long word": lambda size: "echo " + "x" * size,
+    "one long path": lambda size: "cat " + "a/" * size + "b",
+    "one path that climbs": lambda size: "cat " + "a/../" * size + "b",
+    "many long paths": lambda size: "cat " + " ".join(f"{'a/' * 2000}{n}" for n in range(size)),
+    "one long word of an unknown program": lambda size: "prog " + "x" * size,
+    "one long word of slashes": lambda size: "prog " + "a/" * size,
+    "one long quoted word": lambda size: "echo '" + "x y " * size + "'",
+    "quoted words": lambda size: "echo " + "'it'\"s\"\\ fine " * size,
+    "quotes in a word": lambda size: "echo " + "'a'\"b\"" * size,
+    "unclosed quotes": lambda size: "echo " + "'a\"b" * size,
+    "line breaks": lambda size: "\n" * size + "true",
+    "blanks": lambda size: " " * size + "true",
+    "comments": lambda size: "# x\n" * size + "true",
+    "escaped line breaks": lambda size: "true " + "\\\n" * size,
+    "letters beyond ASCII": lambda size: "echo '" + "ä" * size + "'",
+    "here-documents": _repeat("cat <<E#\nbody\nE#", "\n"),
+    "one long here-document": lambda size: "cat <<E\n" + "line\n" * size + "E\n",
+    "here-document with variables": lambda size: "cat <<E\n" + "$V\n" * size + "E\n",
+    "substitutions": _repeat("echo $(cat f#)"),
+    "substitutions in one word": lambda size: "echo " + "$(true)" * size,
+    "backticks": _repeat("echo `cat f#`"),
+    "process substitutions": lambda size: "cat " + " ".join(f"<(cat f{n})" for n in range(size)),
+    # Nesting.
+    "nested substitutions": _nested("echo $(", "true", ")"),
+    "nested substitutions of files": _nested("cat f $(", "true", ")"),
+    "nested subshells": _nested("( ", "true", " )"),
+    "nested groups": _nested("{ ", "true", "; }"),
+    "nested ifs": _nested("if true; then ", "true", "; fi"),
+    "nested loops": _nested("while true; do ", "true", "; done"),
+    "nested functions": _nested("f() { ", "true", "; }"),
+    "nested parameter expansions": _nested("echo ${a:-", "x", "}"),
+    "nested braces": lambda size: "echo " + "{a," * size + "b" + "}" * size,
+    "nested arithmetic": lambda size: "echo $((" + "(" * size + "1" + ")" * size + "))",
+    "nested launchers": _nested("xargs ", "rm x", ""),
+    "nested launchers that need no rule": _nested("nice ", "rm x", ""),
+    "nested timeouts": _nested("timeout 5 ", "rm x", ""),
+    "nested env": _nested("env A=b ", "rm x", ""),
+    "nested find": lambda size: "find . -exec " * size + "rm x" + " ';'" * size,
+    "nested launchers, many words": lambda size: "xargs " * 20 + "prog " + " ".join(f"f{n}" for n in range(size)),
+    "launchers, many commands": _repeat("xargs xargs xargs xargs cat f#"),
+    "shells in shells": _quoted_again,
+    "eval": _repeat("eval 'cat f#'"),
+    "eval of evals": lambda size: "eval eval eval eval eval '" + "; ".join(f"cat f{n}" for n in range(size)) + "'",
+    "sh -c": _repeat("sh -c 'cat f#'"),
+    "sh -c with many commands": lambda size: "sh -c '" + "; ".join(f"cat f{n}" for n in range(size)) + "'",
+    "many scripts of many commands": lambda size: "; ".join(["sh -c '" + "true; " * 20 + "'"] * size),
+    "find with many actions": lambda size: "find . " + " ".join(f"-exec cat f{n} ';'" for n in range(size)),
+    "find with many roots": lambda size: "find " + " ".join(f"d{n}" for n in range(size)) + " -delete",
+    "find with many tests": lambda size: "find . " + " ".join(f"-name 'a{n}'" for n in range(size)),
+    "tar of many members": lambda size: "tar xf a.tar " + " ".join(f"m{n}" for n in range(size)),
+    "git add of many files": lambda size: "git add " + " ".join(f"f{n}" for n in range(size)),
+    "git pathspecs": lambda size: "git log -- " + " ".join(f":(glob)a{n}/**" for n in range(size)),
+    "pip install": lambda size: "pip install " + " ".join(f"p{n}@1" for n in range(size)),
+    "make variables": lambda size: "make " + " ".join(f"V{n}=x" for n in range(size)),
+    "test with many operands": lambda size: "test " + " -o ".join(f"-f f{n}" for n in range(size)),
+}
+
+
+def grow(policy: Policy, make: Callable[[int], str]) -> str:
+    """The line of the greatest size that no bound refuses."""
+    low, high = 1, 2
+    while high < MAX_SIZE and not _is_refused(policy, make(high)):
+        low, high = high, high * 2
+    while high - low > max(1, low // 50):
+        middle = (low + high) // 2
+        low, high = (low, middle) if _is_refused(policy, make(middle)) else (middle, high)
+    return make(low)
+
+
+def _is_refused(policy: Policy, line: str) -> bool:
+    return len(line) > MAX_SIZE or policy.decide("bash", {"command": line}).code == "limit"
