@@ -13,6 +13,10 @@ _VARIABLE = re.compile(r"[A-Za-z0-9_.-]+[:+?]*")
 _SWITCH = re.compile(r"[0-9]*|true|false|yes|no|y|n|on|off", re.IGNORECASE)
 _PLAIN_VALUE = re.compile(r"[A-Za-z0-9_.;+-]*")
 _TOOL_SWITCH = re.compile(r"-[jlk]?[0-9]+|-[jkvsn]|[0-9]+|--silent|VERBOSE=1")
+_HARMLESS_X = re.compile(
+    r"(?:dev|utf8|importtime|faulthandler|showrefcount|no_debug_ranges|frozen_modules|tracemalloc|int_max_str_digits"
+    r"|gil|warn_default_encoding|cpu_count|context_aware_warnings|thread_inherit_context)(?:=[a-z0-9]*)?"
+)
 _LOADS_MODULES = re.compile(r"\b(?:include|import|modulemeta)\b")
 _JQ_LOADS_FIRST = re.compile(r"[^\w.\[{(\"$|]*(?:module|import|include)\b")
 _YQ_LOADS = re.compile(r"\bload|\bstrload")
@@ -72,6 +76,13 @@ def read_mvn(parsed: Parsed, draft: Draft) -> None:
 
 def read_interpreter(parsed: Parsed, draft: Draft) -> None:
     """`python FILE ARGUMENT...`: without a file or an option that gives the code, it comes from standard input."""
+    for found in parsed.options:
+        value = found.value.text if found.value else ""
+        imports = (found.spelled == "-X" and not _HARMLESS_X.fullmatch(value)) or (
+            found.spelled == "-W" and "." in value
+        )
+        if imports and parsed.profile.name == "python":
+            draft.hazard(found.at, HAZARDS["load"])
     gives_code = any(found.option.meaning in ("code", "run") for found in parsed.options)
     asks = parsed.has("--version", "--help", "-V", "-h", "-v") and not parsed.operands
     if gives_code or parsed.has(*parsed.profile.instead):

@@ -131,3 +131,13 @@ def _replaced(word: Word, marker: str, known: tuple[Word, ...]) -> Word:
     if word.text == marker:
         return Word("unknown", word.text, word.span, beneath=known)
     return Word("unknown", word.text, word.span, prefix=word.text.partition(marker)[0])
+
+
+def read_mise(parsed: Parsed, draft: Draft) -> None:
+    """`mise exec TOOL@VERSION... -- COMMAND`."""
+    words = [operand.word for operand in parsed.operands]
+    dashes = next((at for at, word in enumerate(words) if word.literal == "--"), -1)
+    known = parsed.dash_dash is not None or dashes >= 0 or parsed.has("-c", "--command")
+    if not known:
+        draft.doubt("which command mise starts is not known: write -- before it")
+    draft.run(words[dashes + 1 :])

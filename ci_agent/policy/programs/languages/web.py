@@ -154,3 +154,24 @@ def read_container_copy(parsed: Parsed, draft: Draft) -> None:
             draft.doubt(f"{word.text} may be a local file")
         elif ":" not in word.text or word.text.startswith((".", "/")):
             draft.use("write" if position else "read", word, recursive=True)
+
+
+_CLOUD_SETTINGS = frozenset({"configure", "config", "ssh", "ssm", "extension", "alias", "components", "rest"})
+
+
+def read_cloud(parsed: Parsed, draft: Draft) -> None:
+    """`aws s3 cp FILE s3://X` and its like read or write the file; some words change settings or run programs."""
+    texts = [operand.word.literal for operand in parsed.operands]
+    copies = any(text in ("cp", "mv", "sync", "rsync") for text in texts)
+    for operand, text in zip(parsed.operands, texts, strict=True):
+        if text in _CLOUD_SETTINGS and operand.at < _MAX_CLOUD_WORDS:
+            draft.hazard(operand.at, "changes settings, or runs or reaches something else")
+        elif text is None or not copies or is_url(operand.word):
+            continue
+        elif "/" in text or "." in text:
+            draft.use("read", operand.word, recursive=True)
+            draft.use("write", operand.word)
+
+
+_MAX_CLOUD_WORDS = 4
+"""The name of a command is among the first words."""
