@@ -9,8 +9,8 @@ from typing import NoReturn
 import click
 
 from ci_agent.cli.app import cli
+from ci_agent.cli.stderr import show_error
 from ci_agent.errors import CIAgentError
-from ci_agent.terminal import printable
 
 EXIT_NEGATIVE = 1
 EXIT_INTERNAL = 70
@@ -38,8 +38,7 @@ def main() -> None:
         print(f"ci-agent: stdout cannot be written: {os.strerror(error.errno or 0)}", file=sys.stderr)
         sys.exit(EXIT_NEGATIVE)
     except CIAgentError as error:
-        for line in str(error).splitlines():
-            print(f"ci-agent: {printable(line)}", file=sys.stderr)
+        show_error(error)
         sys.exit(error.exit_code)
     except Exception:  # noqa: BLE001 - the boundary: a bug gets its traceback and its own exit code
         _end_with_a_bug()

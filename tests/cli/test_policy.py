@@ -146,3 +146,29 @@ def test_every_policy_command_has_help_with_an_example(name: str) -> None:
 def test_the_help_of_the_group_lists_them_all() -> None:
     listed = CliRunner().invoke(cli, ["policy", "--help"]).stdout.partition("Commands:")[2]
     assert [line.split()[0] for line in listed.splitlines() if line.strip()] == list(COMMANDS)
+
+
+@pytest.mark.parametrize("command", ["check", "test"])
+def test_an_invalid_policy_does_not_keep_the_others_from_being_looked_at(
+    ci_agent: Any, policy: Write, workspace: Path, command: str
+) -> None:
+    (workspace / "failing.yml").write_text(f"policy: 1\n{RULES}  - allow: {{bash: git push}}\n")
+    (workspace / "wrong.yml").write_text("policy: 2\n")
+    (workspace / "worse.yml").write_text("policy: 1\nrule: []\n")
+    names = ["wrong.yml", "failing.yml", "missing.yml", "worse.yml", policy(RULES)]
+    done = ci_agent("policy", command, *names)
+    assert done.returncode == 3
+    assert [line.partition(":")[0] for line in done.stdout.splitlines() if " failed), " in line] == [
+        "failing.yml",
+        "policy.yml",
+    ]
+    assert [name for name in names if f"ci-agent: {name}:" in done.stderr] == ["wrong.yml", "worse.yml"]
+    assert "missing.yml" in done.stderr
+    listed = json.loads(ci_agent("policy", command, "--format", "json", *names).stdout)
+    assert [(one["policy"], one["passed"], bool(one["problems"])) for one in listed] == [
+        ("wrong.yml", False, True),
+        ("failing.yml", False, False),
+        ("missing.yml", False, True),
+        ("worse.yml", False, True),
+        ("policy.yml", True, False),
+    ]

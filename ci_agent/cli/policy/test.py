@@ -2,8 +2,8 @@
 
 import click
 
-from ci_agent.cli.options import EXIT_NEGATIVE, echo_json, format_option, workspace_option
-from ci_agent.compose import load_policy
+from ci_agent.cli.options import format_option, workspace_option
+from ci_agent.cli.policy.several import Examination, examine_each
 from ci_agent.policy.self_test import self_test
 from ci_agent.reports.policy_test import render_self_test, self_test_json
 
@@ -30,12 +30,14 @@ def test_command(policies: tuple[str, ...], min_coverage: float | None, workspac
 
     A variant is such a call with a trick in it: `; id` behind a command, a variable before it, an option that runs
     something, a path that climbs, a URL with a user name. It fails when it is allowed, unless the policy grants in
-    plain words what the trick is for. Exits 1 for a failure, 3 when a policy is invalid.
+    plain words what the trick is for. Exits 1 for a failure, 3 when a policy is invalid; the others are tried all the
+    same.
     """
-    tested = [self_test(load_policy(policy, workspace=workspace)) for policy in policies]
-    if output_format == "json":
-        echo_json([self_test_json(one) for one in tested])
-    else:
-        click.echo("\n".join(render_self_test(one, min_coverage) for one in tested))
-    covered = all(one.coverage_percent >= (min_coverage or 0) for one in tested)
-    return 0 if covered and all(one.passed for one in tested) else EXIT_NEGATIVE
+    wanted_percent = min_coverage or 0
+    examination = Examination(
+        self_test,
+        lambda tested: tested.passed and tested.coverage_percent >= wanted_percent,
+        lambda tested: render_self_test(tested, min_coverage),
+        self_test_json,
+    )
+    return examine_each(policies, workspace, output_format, examination)
