@@ -2,17 +2,25 @@
 
     .venv/bin/python benchmarks/policy.py
 
-Prints one line for each figure. Absolute times depend on the machine; the ratios are what to compare.
+Absolute times depend on the machine; the ratios are what to compare. hostile.py has the lines made to take long.
 """
 
 import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from hostile import HOSTILE, grow
+
 from ci_agent import Policy, load_policy
+
+SHOWN = 25
+"""How many of the hostile lines are printed."""
+
+FILES = 250
+"""In the folder that globs look at."""
 
 FIVE_COMMANDS = "cd src && git log --oneline -5 | head -3 && wc -l *.py 2>/dev/null | sort -n"
 
@@ -55,42 +63,67 @@ def decide_s(policy: Policy, command: str, repeats: int) -> float:
     return median_s(lambda: policy.decide("bash", {"command": command}), repeats)
 
 
-def worst_inputs() -> dict[str, str]:
-    """Inputs at the bounds, of the kinds that cost most."""
-    return {
-        "nesting 60": "echo " + "$(echo " * 60 + "x" + ")" * 60,
-        "10,000 commands": "true;" * 9_990 + "true",
-        "one word of 250 kB": "echo " + "x" * 250_000,
-        "5,000 globs": "echo " + " ".join(f"a{n}*" for n in range(5_000)),
-        "deep braces": "echo " + "{a,b}" * 12,
-        "3,000 quoted words": "echo " + "'it'\"s\"\\ fine " * 3_000,
-        "2,000 assignments": "".join(f"V{n}=x; " for n in range(2_000)) + "echo $V1",
-        "1,000 here-documents": "".join(f"cat <<E{n}\nbody\nE{n}\n" for n in range(1_000)),
-        "unclosed quotes": "echo " + "'a\"b" * 10_000,
-        "long pipeline": "cat x" + " | sort" * 5_000,
-    }
+def measure_hostile(policy: Policy) -> list[tuple[float, str, int, str]]:
+    """For each kind of hostile line: how long it takes, its name, its length, and the code of the decision."""
+    rows = []
+    for name, make in HOSTILE.items():
+        line = grow(policy, make)
+        rows.append((least_s(policy, line), name, len(line), policy.decide("bash", {"command": line}).code))
+    return sorted(rows, reverse=True)
+
+
+def least_s(policy: Policy, line: str) -> float:
+    """CPU seconds, the least of a few decisions: on a busy machine the least says most."""
+    times = []
+    for _ in range(5):
+        start = time.process_time()
+        policy.decide("bash", {"command": line})
+        times.append(time.process_time() - start)
+    return min(times)
+
+
+def fill(folder: Path) -> None:
+    """Files for globs to match."""
+    (folder / "src").mkdir()
+    (folder / "src/a.py").write_text("x\n")
+    for number in range(FILES):
+        (folder / f"m{number:03}").touch()
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "src").mkdir()
-        (folder / "src/a.py").write_text("x\n")
-        policies = {rules: load(rules, folder) for rules in (10, 1_000, 10_000)}
+        fill(folder)
         bash_s = median_s(lambda: subprocess.run(["bash", "-c", "true"], check=True), 50)
-        for rules, (policy, loaded_s) in policies.items():
-            print(f"load {rules:>6,} rules: {loaded_s:.3f} s")
-            assert policy.decide("bash", {"command": FIVE_COMMANDS}).effect == "allow"
-        decided = {rules: decide_s(policy, FIVE_COMMANDS, 200) for rules, (policy, _) in policies.items()}
-        for rules, seconds in decided.items():
-            print(
-                f"decide five commands under {rules:>6,} rules: {seconds * 1e3:.2f} ms, "
-                f"{seconds / decided[10]:.2f} of 10 rules, {seconds / bash_s:.2f} of `bash -c true`"
-            )
-        policy = policies[1_000][0]
-        for what, command in worst_inputs().items():
-            seconds = decide_s(policy, command, 3)
-            print(f"decide {what}: {seconds * 1e3:.1f} ms ({policy.decide('bash', {'command': command}).code})")
+        print(f"yardstick: `bash -c true` takes {bash_s * 1e3:.2f} ms")
+        policies = print_loading(folder, bash_s)
+        print_deciding(policies, bash_s)
+        print_hostile(policies[1_000], bash_s)
+
+
+def print_loading(folder: Path, bash_s: float) -> dict[int, Policy]:
+    policies = {}
+    for rules in (10, 1_000, 10_000):
+        policies[rules], seconds = load(rules, folder)
+        print(f"load {rules:>6,} rules: {seconds:.3f} s, {seconds / bash_s:.0f} of `bash -c true`")
+    return policies
+
+
+def print_deciding(policies: Mapping[int, Policy], bash_s: float) -> None:
+    assert all(policy.decide("bash", {"command": FIVE_COMMANDS}).effect == "allow" for policy in policies.values())
+    decided = {rules: decide_s(policy, FIVE_COMMANDS, 300) for rules, policy in policies.items()}
+    for rules, seconds in decided.items():
+        print(
+            f"decide five commands under {rules:>6,} rules: {seconds * 1e3:.2f} ms, "
+            f"{seconds / decided[10]:.2f} of 10 rules, {seconds / bash_s:.2f} of `bash -c true`"
+        )
+
+
+def print_hostile(policy: Policy, bash_s: float) -> None:
+    print("\nThe slowest lines, each grown until a bound refuses more of it:")
+    print(f"{'CPU ms':>8} {'of bash -c true':>16} {'bytes':>8}  decision     kind")
+    for seconds, name, size, code in measure_hostile(policy)[:SHOWN]:
+        print(f"{seconds * 1e3:8.1f} {seconds / bash_s:16.1f} {size:8,}  {code:<12} {name}")
 
 
 if __name__ == "__main__":
