@@ -28,7 +28,7 @@ from ci_agent.policy.counting import create_before_tool_call
 from ci_agent.policy.decide import Policy, compile_policy
 from ci_agent.policy.load import load_policy_source
 from ci_agent.policy.protected import Surroundings
-from ci_agent.process import child_environment
+from ci_agent.process import child_environment, refuse_never_passed
 from ci_agent.process.calls import CALL_VARIABLE
 from ci_agent.prompts import build_system_prompt, build_user_prompt
 from ci_agent.provider import Context, Model, StreamOptions
@@ -130,6 +130,7 @@ def _wire(settings: RunSettings, place: Place) -> _Parts:
     limits = tightest(settings.policy.source.limits, settings.limits)
     _refuse_unknown_price(limits, opened.without_price)
     _refuse_missing_spill_folder(settings.spill_folder)
+    refuse_never_passed(settings.pass_env)
     workspace = settings.policy.site.workspace
     records = tuple(path for path in (place.journal, place.document, settings.lock) if path)
     environment = child_environment(settings.environment, settings.pass_env, settings.secret_env)

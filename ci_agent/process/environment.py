@@ -4,6 +4,8 @@ import fnmatch
 import re
 from collections.abc import Collection, Iterable, Mapping
 
+from ci_agent.errors import ConfigurationError
+
 DEFAULT_PATH = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin")
 
 PASSED = frozenset(
@@ -102,15 +104,28 @@ NEVER_PASSED = (
     "XAI_API_KEY",
     "CI_AGENT_*",
     # They make bash run something before, or read it differently from, the command that was decided on.
-    "BASH_ENV",
-    "BASH_FUNC_*",
-    "BASHOPTS",
+    "BASH*",
+    "CDPATH",
     "ENV",
+    "EXECIGNORE",
+    "FUNCNEST",
+    "GLOBIGNORE",
+    "HISTCHARS",
     "IFS",
     "POSIXLY_CORRECT",
+    "PROMPT_COMMAND",
+    "PS[0-4]",
     "SHELLOPTS",
+    "TEXTDOMAIN*",
+    # They make the loader put other code into every program.
+    "DYLD_*",
+    "LD_*",
 )
 """Not even when a policy names them."""
+
+_LOCALE = re.compile(r"LANG|LC_[A-Z]+")
+_READ_AS_DECIDED = re.compile(r"(?:C|POSIX|(?:[A-Za-z_]+\.)?UTF-?8(?:@[a-z]+)?)?", re.IGNORECASE)
+"""The locales in which bash takes the same bytes for the same characters as those who decided."""
 
 _LOOKS_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH|COOKIE|PRIVATE", re.IGNORECASE)
 
@@ -121,12 +136,27 @@ def child_environment(
     """The environment of every tool's children, made once from the parent's.
 
     `pass_names` lets more of the parent's through: names, or patterns with `*`; a pattern passes nothing that
-    looks like a secret, such a variable must be spelled. `secret_names` never pass, nor do those of NEVER_PASSED.
+    looks like a secret, such a variable must be spelled. `secret_names` never pass, nor do those of NEVER_PASSED, nor
+    a locale with another encoding than UTF-8.
     """
     passed = {name: value for name, value in parent.items() if name in PASSED or name.startswith("LC_")}
     passed |= {name: value for name, value in parent.items() if _is_asked_for(name, pass_names)}
-    environment = {name: value for name, value in passed.items() if not _is_forbidden(name, secret_names)}
+    environment = {
+        name: value
+        for name, value in passed.items()
+        if not (_is_forbidden(name, secret_names) or _is_other_encoding(name, value))
+    }
     return environment | SET | {"PATH": _search_path(parent.get("PATH", ""))}
+
+
+def refuse_never_passed(pass_names: Iterable[str]) -> None:
+    """Raise ConfigurationError for a name, or a pattern, that asks for what no command gets."""
+    for name in pass_names:
+        if _matches(name.upper(), NEVER_PASSED):
+            raise ConfigurationError(
+                f"{name} is never passed to commands: it is a key, or steers the shell, the loader or the runner. "
+                "Leave it out of --pass-env."
+            )
 
 
 def _is_asked_for(name: str, pass_names: Collection[str]) -> bool:
@@ -135,6 +165,10 @@ def _is_asked_for(name: str, pass_names: Collection[str]) -> bool:
 
 def _is_forbidden(name: str, secret_names: Collection[str]) -> bool:
     return name in secret_names or _matches(name.upper(), NEVER_PASSED)
+
+
+def _is_other_encoding(name: str, value: str) -> bool:
+    return _LOCALE.fullmatch(name) is not None and not _READ_AS_DECIDED.fullmatch(value)
 
 
 def _matches(name: str, patterns: Iterable[str]) -> bool:

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from ci_agent.process import child_environment
+from ci_agent.errors import ConfigurationError
+from ci_agent.process import child_environment, refuse_never_passed
 from ci_agent.process.environment import DEFAULT_PATH, PASSED, SET
 
 USUAL_PATH = ":".join(DEFAULT_PATH)
@@ -16,10 +17,16 @@ NEVER = [
     "ANTHROPIC_API_KEY",
     "AWS_BEARER_TOKEN_BEDROCK",
     "AZURE_OPENAI_API_KEY",
+    "BASHOPTS",
+    "BASH_COMPAT",
     "BASH_ENV",
     "BASH_FUNC_ls%%",
+    "CDPATH",
     "CI_AGENT_POLICY",
+    "DYLD_INSERT_LIBRARIES",
     "ENV",
+    "EXECIGNORE",
+    "FUNCNEST",
     "GEMINI_API_KEY",
     "GITHUB_ENV",
     "GITHUB_OUTPUT",
@@ -27,8 +34,18 @@ NEVER = [
     "GITHUB_STATE",
     "GITHUB_STEP_SUMMARY",
     "GITHUB_TOKEN",
+    "GLOBIGNORE",
+    "IFS",
+    "LD_LIBRARY_PATH",
+    "LD_PRELOAD",
     "OPENAI_API_KEY",
+    "POSIXLY_CORRECT",
+    "PROMPT_COMMAND",
+    "PS4",
     "SHELLOPTS",
+    "TEXTDOMAIN",
+    "TEXTDOMAINDIR",
+    "histchars",
 ]
 
 
@@ -83,6 +100,31 @@ def test_keys_and_what_steers_the_runner_or_bash_never_pass(name: str, by_name: 
     assert child_environment({name: "canary"}, [name if by_name else "*"]) == child_environment({})
 
 
+@pytest.mark.parametrize("name", [*NEVER, "LD_*", "BASH_*", "ld_preload"])
+def test_asking_for_what_never_passes_is_refused(name: str) -> None:
+    with pytest.raises(ConfigurationError, match="is never passed to commands") as caught:
+        refuse_never_passed(["NODE_ENV", name])
+    assert str(caught.value).startswith(name)
+
+
+def test_asking_for_other_names_and_patterns_is_not_refused() -> None:
+    refuse_never_passed(["NODE_ENV", "NPM_TOKEN", "MY_*", "*", "LANG", "PSQL"])
+
+
+@pytest.mark.parametrize(
+    "value", ["", "C", "POSIX", "C.UTF-8", "en_US.UTF-8", "en_US.utf8", "de_DE.UTF-8@euro", "UTF-8"]
+)
+@pytest.mark.parametrize("name", ["LANG", "LC_ALL", "LC_CTYPE"])
+def test_a_locale_in_which_bash_reads_what_was_decided_on_passes(name: str, value: str) -> None:
+    assert child_environment({name: value})[name] == value
+
+
+@pytest.mark.parametrize("value", ["ja_JP.SJIS", "zh_CN.GBK", "en_US", "de_DE@euro", "C.ISO-8859-1", "/tmp/x.UTF-8"])
+@pytest.mark.parametrize("name", ["LANG", "LC_ALL", "LC_CTYPE"])
+def test_a_locale_with_another_encoding_does_not_pass(name: str, value: str) -> None:
+    assert child_environment({name: value}, [name]) == child_environment({})
+
+
 def test_a_name_that_differs_in_case_is_no_way_around() -> None:
     assert child_environment({"github_token": "canary"}, ["github_token"]) == child_environment({})
 
@@ -97,7 +139,7 @@ def test_the_settings_against_prompts_win_over_what_a_policy_passes() -> None:
 
 
 def test_no_name_is_both_allowed_and_forbidden() -> None:
-    environment = child_environment(dict.fromkeys(PASSED, "x"))
+    environment = child_environment(dict.fromkeys(PASSED, "C"))
     assert set(environment) == PASSED | set(SET) | {"PATH"}
 
 
