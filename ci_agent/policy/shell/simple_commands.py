@@ -192,6 +192,8 @@ def _skip_array_blanks(reader: Reader) -> None:
 def _check_copy(reader: Reader, operator: str, target: SourceWord, start: int) -> None:
     """Bash takes the `-` in `>&-x` for a target of its own, and expands the name of a file behind `>&` twice."""
     text = static_text(target) or ""
+    if not (text == "-" or (text.isdecimal() and len(text) == 1)):
+        reader.require_bash(f"'{operator}{text}'", start)
     if DESCRIPTOR.fullmatch(text):
         return
     if operator == "<&" or text.startswith("-") or not _SAME_AGAIN.fullmatch(text):

@@ -1,10 +1,11 @@
-"""Runs lines in real bash where nothing can be harmed, and reports what each started and which files it wrote.
+"""Runs lines in real shells where nothing can be harmed, and reports what each started and which files it wrote.
 
-Started by test_against_bash.py as a process of its own, with an empty folder to use: reads a JSON list of lines, writes
-one JSON value for each.
+Started by test_against_bash.py as a process of its own, with an empty folder to use: reads a JSON list of pairs of a
+shell and a line, writes one JSON value for each; null when the machine has no such shell.
 
-No program exists where the lines run: PATH leads nowhere, and bash hands every command that it would start to the
+No program exists where bash runs the lines: PATH leads nowhere, and bash hands every command that it would start to the
 function `command_not_found_handle`, which comes from the environment and writes the folder and the words to a log.
+Other shells have no such function. For them PATH leads to programs of the names that lines are made of, which do so.
 As far as it may, the process first moves into namespaces of its own, an empty root folder, and an unused user id;
 where it may not, only lines run that can name nothing outside of their folder.
 """
@@ -13,6 +14,7 @@ import contextlib
 import ctypes
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -21,7 +23,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-HANDLE = """() {
+LOGGING = """
     builtin printf '%s\\0' "$PWD" "$#" "$@" >> "$FUZZ_LOG"
     case $1 in
         out1) builtin printf '%s\\n' 'a[$(pwned one)]' ;;
@@ -30,7 +32,14 @@ HANDLE = """() {
         no*) builtin return 1 ;;
     esac
     builtin return 0
-}"""
+"""
+HANDLE = f"() {{{LOGGING}}}"
+NAMES = """
+ls rm git wc cat no noo out1 out2 out3 pwned make npm a b x y z q f g i o E -rf a.txt sub x\\ y a\\ b*; d do done in if
+e sed find grep head tail xargs tee sort node python pytest mypy ruff cargo go curl bash sh env timeout seq date declare
+source pushd popd dirs help mapfile builtin chdir let shopt time coproc function select typeset local
+"""
+"""Every one a program for shells other than bash."""
 FILES = {
     "a.txt": "a[$(pwned four)]\n",
     "b.txt": "-v\n",
@@ -64,7 +73,9 @@ class Place(NamedTuple):
     `enclosed`: no file outside can be reached. `apart`: no other process and no network.
     """
 
-    bash: str
+    shells: dict[str, list[str]]
+    """For each shell, the path and the arguments before the line."""
+    programs: Path
     folder: Path
     log: Path
     enclosed: bool
@@ -74,14 +85,40 @@ class Place(NamedTuple):
 def prepare(scratch: Path) -> Place:
     """Isolate this process as well as its rights allow."""
     bash = shutil.which("bash") or "/bin/bash"
-    if sys.platform == "linux" and _copy_bash(bash, scratch):
+    sources = {"bash": bash, "sh": shutil.which("dash"), "ash": shutil.which("busybox")}
+    copied = {name: source for name, source in sources.items() if source and _copy_shell(source, name, scratch)}
+    if sys.platform == "linux" and "bash" in copied:
+        _make_root(scratch)
+        _make_programs(scratch / "programs", "/bin/bash")
         apart = _leave_namespaces()
         ctypes.CDLL(None).prctl(_BECOME_SUBREAPER, 1, 0, 0, 0)
         with contextlib.suppress(PermissionError):
             os.chroot(scratch)
             os.chdir("/")
-            return Place("/bin/bash", Path("/work"), Path("/log"), enclosed=True, apart=apart)
-    return Place(bash, scratch / "work", scratch / "log", enclosed=False, apart=False)
+            shells = _commands({name: f"/bin/{name}" for name in copied})
+            return Place(shells, Path("/programs"), Path("/work"), Path("/log"), enclosed=True, apart=apart)
+    _make_programs(scratch / "own-programs", bash)
+    shells = _commands({name: source for name, source in sources.items() if source})
+    places = (scratch / "own-programs", scratch / "work", scratch / "log")
+    return Place(shells, *places, enclosed=False, apart=False)
+
+
+def _commands(paths: dict[str, str]) -> dict[str, list[str]]:
+    commands = {name: [path, name, "-c"] for name, path in paths.items()}
+    return commands | {"bash --posix": [paths["bash"], "bash", "--posix", "-c"]}
+
+
+def _make_programs(folder: Path, bash: str) -> None:
+    folder.mkdir(mode=0o755)
+    program = (
+        LOGGING.replace("return", "exit")
+        .replace('"$#" "$@"', '"$(($# + 1))" "${0##*/}" "$@"')
+        .replace("$1", "${0##*/}")
+    )
+    (folder / "ls").write_text(f"#!{bash}\n{program}")
+    (folder / "ls").chmod(0o755)
+    for name in {name.replace("\\", "") for name in re.split(r"(?<!\\)\s+", NAMES.strip())} - {"ls"}:
+        (folder / name).symlink_to("ls")
 
 
 def _leave_namespaces() -> bool:
@@ -108,21 +145,24 @@ def drop_rights() -> None:
         os.setuid(UNUSED_ID)
 
 
-def _copy_bash(bash: str, root: Path) -> bool:
-    """Put bash and its libraries, and nothing else, into `root`."""
-    listing = subprocess.run(["ldd", bash], capture_output=True, text=True, check=False)
-    if listing.returncode != 0:
+def _copy_shell(path: str, name: str, root: Path) -> bool:
+    """Put a shell and its libraries, and nothing else, into `root`."""
+    listing = subprocess.run(["ldd", path], capture_output=True, text=True, check=False)
+    if listing.returncode != 0 and "not a dynamic" not in listing.stderr:
         return False
     for source in {word for word in listing.stdout.split() if word.startswith("/")}:
         (root / source[1:]).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(source, root / source[1:])
-    for name in ("bin", "dev"):
-        (root / name).mkdir(exist_ok=True)
-    shutil.copy(bash, root / "bin/bash")
+    (root / "bin").mkdir(exist_ok=True)
+    shutil.copy(path, root / "bin" / name)
+    return True
+
+
+def _make_root(root: Path) -> None:
+    (root / "dev").mkdir()
     (root / "dev/null").touch()
     (root / "dev/null").chmod(0o666)
     root.chmod(0o777)  # for the unused user
-    return True
 
 
 def is_harmless(line: str, place: Place) -> bool:
@@ -135,15 +175,15 @@ def is_harmless(line: str, place: Place) -> bool:
     return not any(text in line for text in unsafe)
 
 
-def run(line: str, place: Place) -> dict[str, object] | None:
+def run(shell: str, line: str, place: Place) -> dict[str, object] | None:
     """What the line started (each with its folder and words) and the files that it made or changed."""
-    if not is_harmless(line, place):
+    if shell not in place.shells or not is_harmless(line, place):
         return None
     logged = place.log.stat().st_size
     if logged > _LONG_LOG:
         os.truncate(place.log, 0)
         logged = 0
-    finished = _run_bash(line, place)
+    finished = _run_shell(shell, line, place)
     found = _list_files(place.folder)
     written = sorted(name for name, state in found.items() if _UNTOUCHED.get(name) != state)
     if found != _UNTOUCHED:
@@ -206,12 +246,14 @@ def _read_log(place: Place, start: int) -> list[list[str]] | None:
     return started
 
 
-def _run_bash(line: str, place: Place) -> bool:
+def _run_shell(shell: str, line: str, place: Place) -> bool:
     """Run the line and everything that it leaves behind; False: it had to be killed."""
+    path, *arguments = place.shells[shell]
+    programs = {} if "bash" in shell else {"PATH": str(place.programs)}
     child = os.posix_spawn(
-        place.bash,
-        ["bash", "-c", line],
-        {**ENVIRONMENT, "HOME": str(place.folder), "FUZZ_LOG": str(place.log)},
+        path,
+        [*arguments, line],
+        {**ENVIRONMENT, **programs, "HOME": str(place.folder), "FUZZ_LOG": str(place.log)},
         setsid=True,
         file_actions=[
             (os.POSIX_SPAWN_OPEN, 0, str(place.folder / "a.txt"), os.O_RDONLY, 0),
@@ -232,14 +274,14 @@ def _run_bash(line: str, place: Place) -> bool:
 
 
 def main() -> None:
-    lines: list[str] = json.load(sys.stdin)
+    lines: list[tuple[str, str]] = json.load(sys.stdin)
     place = prepare(Path(sys.argv[1]))
     if place.enclosed:
         drop_rights()
     resource.setrlimit(resource.RLIMIT_FSIZE, (_MOST_WRITTEN, _MOST_WRITTEN))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _fill(place)
-    print("\n".join(json.dumps(run(line, place)) for line in lines))
+    print("\n".join(json.dumps(run(shell, line, place)) for shell, line in lines))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
-"""What real bash starts and writes must be among what the analysis says, for any text that it does not refuse.
+"""What real shells start and write must be among what the analysis says, for any text that it does not refuse.
 
+Bash gets most lines, and what is understood of text for `sh` goes to dash, to the ash of busybox, and to bash --posix.
 CI_AGENT_FUZZ_LINES sets how many lines bash runs (10,000 when absent), CI_AGENT_FUZZ_SEED which.
 """
 
@@ -10,6 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -19,7 +21,7 @@ from pathlib import Path
 import pytest
 
 from ci_agent.policy.shell.analysis import analyse
-from ci_agent.policy.shell.program import BoundExceededError, Command, UnparsableError
+from ci_agent.policy.shell.program import BoundExceededError, Command, Dialect, UnparsableError
 from ci_agent.policy.words import Word
 
 _HERE = Path(__file__).parent
@@ -28,6 +30,8 @@ _LINES = int(os.environ.get("CI_AGENT_FUZZ_LINES", "10000"))
 _SEED = os.environ.get("CI_AGENT_FUZZ_SEED", "1")
 _BATCH = 2_000
 _WORKERS = 2
+_PROGRAMS = {"bash": "bash", "bash --posix": "bash", "sh": "dash", "ash": "busybox"}
+_SHELLS = ["bash"] * 6 + ["sh"] * 2 + ["ash", "bash --posix"]
 
 _PIECES = r"""
 a  ls  -rf  a.txt  *.txt  x\ y  'q r'  "d $X"  $X  "$X"  ${X}  ${X:-d}  "${X:-$(ls in)}"  ${X:+`ls op`}  $EVIL
@@ -37,6 +41,8 @@ $?  "$@"  $*  $1  <(ls ps)  >(ls out)  $f  "$f"  "$f.bak"  ${f%.txt}  \;  a'b'"c
 done  in  if  \\  "\\"  "\$X"  "\`"  \$X  $  "$"  a$  %  ^  @  ,  :  [  ]  -v  a[$(pwned)]  'a[$(pwned)]'  "a[0]"  $_
 $!  $$  $-  ${#X}  ${X#a}  ${X//a/b}  ${X:0:1}  "${X##*/}"  "a;b"  'a&b'  a\;b  a\|b  \<x  ?(a)  *(b)  sub  sub/c.txt
 ..  .  -  --  +x  2  10  012  $i  "$i"  ${i}  src/*.py  {01..3}  {-1..1}  {3..1..2}  {a..c}  {$,x}y  "$X"{,.b}  ${f}{,b}
+ā  "ā é"  $'ł'  'Ɓ*'  ł*  ${X#'}'}  ${X%"$i"}  ${X-a b}  "${X+a\}b}"  ${X:-'; ls x'}  "a'b"  ~root
+$(ls <a.txt)  ?  [!a]*
 -e  `ls \$X`  `ls \`ls n\``  "`ls \\\$X`"  $(cd sub; ls pw)  $"d"  *"y"  "*"y*  $(($#+1))  ${X:?}  "${a[@]}"
 """
 _NAMES = """
@@ -210,7 +216,8 @@ class _Generator:
 class _Tally:
     made: int = 0
     run: int = 0
-    started: int = 0
+    started: Counter[str] = field(default_factory=Counter)
+    """How many programs, by shell."""
     written: int = 0
     misses: list[str] = field(default_factory=list)
 
@@ -238,24 +245,25 @@ def test_bash_starts_and_writes_nothing_that_the_analysis_does_not_say(seeds: li
     with ThreadPoolExecutor(1) as running:
         batch = _make(generator, sizes[0], tally)
         for following in (*sizes[1:], 0):
-            reports = running.submit(_run_all, [line for line, _ in batch], tmp_path)
+            reports = running.submit(_run_all, [(shell, line) for shell, line, _ in batch], tmp_path)
             after = _make(generator, following, tally)
-            for (line, commands), report in zip(batch, reports.result(), strict=True):
-                _compare(line, commands, report, tally)
+            for (shell, line, commands), report in zip(batch, reports.result(), strict=True):
+                _compare(shell, line, commands, report, tally)
             batch = after
-    print(f"{tally.made} lines made, {tally.run} run, {tally.started} programs started, {tally.written} files written")
+    print(f"{tally.made} lines made, {tally.run} run, {tally.written} files written, started: {dict(tally.started)}")
     assert tally.misses == []
-    assert tally.started > tally.run / 2 > 0
+    assert tally.started.total() > tally.run / 2 > 0
+    assert all(tally.started[shell] for shell, program in _PROGRAMS.items() if shutil.which(program))
 
 
-def _make(generator: _Generator, size: int, tally: _Tally) -> list[tuple[str, list[Command]]]:
-    """Lines that the analysis does not refuse, with what it says of each."""
-    accepted: list[tuple[str, list[Command]]] = []
+def _make(generator: _Generator, size: int, tally: _Tally) -> list[tuple[str, str, list[Command]]]:
+    """Lines that the analysis does not refuse for a shell, with what it says of each."""
+    accepted: list[tuple[str, str, list[Command]]] = []
     while len(accepted) < size:
         tally.made += 1
-        line = generator.line()
-        if (commands := _analyse(line)) is not None:
-            accepted.append((line, commands))
+        shell, line = _SHELLS[len(accepted) % len(_SHELLS)], generator.line()
+        if (commands := _analyse(line, "bash" if shell == "bash" else "posix")) is not None:
+            accepted.append((shell, line, commands))
     return accepted
 
 
@@ -267,10 +275,10 @@ def _has_bash_5() -> bool:
     return int(version) >= 5
 
 
-def _analyse(text: str) -> list[Command] | None:
+def _analyse(text: str, dialect: Dialect) -> list[Command] | None:
     """The commands, those of `eval` included; None: refused, or runs what nobody can know."""
     try:
-        commands = list(analyse(text, {"HOME": "/work"}).commands)
+        commands = list(analyse(text, {"HOME": "/work"}, dialect).commands)
     except (UnparsableError, BoundExceededError):
         return None
     found: list[Command] = []
@@ -282,7 +290,7 @@ def _analyse(text: str) -> list[Command] | None:
         if words[:1] == ["eval"]:
             if None in words:
                 return None
-            inner = _analyse(" ".join(word or "" for word in words[1 + (words[1:2] == ["--"]) :]))
+            inner = _analyse(" ".join(word or "" for word in words[1 + (words[1:2] == ["--"]) :]), dialect)
             if inner is None:
                 return None
             found += (Command(one.words, one.assignments, one.redirects, None, one.span) for one in inner)
@@ -298,8 +306,8 @@ def _unwrap(words: list[str | None]) -> list[str | None]:
     return words
 
 
-def _run_all(lines: list[str], scratch: Path) -> list[dict[str, object] | None]:
-    """What bash did for each line, by workers that share them."""
+def _run_all(lines: list[tuple[str, str]], scratch: Path) -> list[dict[str, object] | None]:
+    """What the shells did for each line, by workers that share them."""
     size = -(-len(lines) // _WORKERS)
     shares = [lines[start : start + size] for start in range(0, len(lines), size)]
     folders = [scratch / f"worker-{index}" for index in range(len(shares))]
@@ -307,7 +315,7 @@ def _run_all(lines: list[str], scratch: Path) -> list[dict[str, object] | None]:
         return list(chain.from_iterable(pool.map(_run_share, shares, folders)))
 
 
-def _run_share(lines: list[str], folder: Path) -> list[dict[str, object] | None]:
+def _run_share(lines: list[tuple[str, str]], folder: Path) -> list[dict[str, object] | None]:
     folder.mkdir()
     command = [sys.executable, str(_HERE / "bash_worker.py"), str(folder)]
     finished = subprocess.run(command, input=json.dumps(lines), stdout=subprocess.PIPE, text=True, check=True)
@@ -315,21 +323,21 @@ def _run_share(lines: list[str], folder: Path) -> list[dict[str, object] | None]
     return [json.loads(line) for line in finished.stdout.splitlines()]
 
 
-def _compare(line: str, commands: list[Command], report: dict[str, object] | None, tally: _Tally) -> None:
+def _compare(shell: str, line: str, commands: list[Command], report: dict[str, object] | None, tally: _Tally) -> None:
     if report is None:
         return
     tally.run += 1
     folder, started, written = str(report["folder"]), report["started"], report["written"]
     assert isinstance(started, list)
     assert isinstance(written, list)
-    tally.started += len(started)
+    tally.started[shell] += len(started)
     tally.written += len(written)
     for place, *argv in started:
         if not any(_covers(command, place, argv, folder) for command in commands):
-            tally.misses.append(f"{line!r} starts {argv} in {place}")
+            tally.misses.append(f"{shell}: {line!r} starts {argv} in {place}")
     for name in written:
         if not any(_opens(command, f"{folder}/{name}", folder) for command in commands):
-            tally.misses.append(f"{line!r} writes {name!r}")
+            tally.misses.append(f"{shell}: {line!r} writes {name!r}")
 
 
 def _covers(command: Command, place: str, argv: list[str], start: str) -> bool:
