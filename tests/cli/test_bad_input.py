@@ -31,7 +31,7 @@ def flags(options: dict[str, str]) -> list[str]:
         ({"--policy": "read-onyl"}, 3, "read-only"),
         ({"--policy": "latin.yml"}, 3, "latin.yml:1:11: byte 0xfc is not UTF-8: save the file as UTF-8"),
         ({"--policy": "wrong.yml"}, 3, "wrong.yml:3:5: "),
-        ({"--model": "gpt-9"}, 2, "'gpt-9' names no model. Known providers: scripted:FILE plays"),
+        ({"--model": "gpt-9"}, 2, "'gpt-9' names no model. Give PROVIDER:MODEL; the providers are scripted, openai, "),
         ({"--model": "scripted:"}, 2, "'scripted:' names no model"),
         ({"--model": "scripted:gone.yaml"}, 3, "cannot read the script 'gone.yaml': No such file or directory"),
         ({"--workspace": "nowhere"}, 3, "workspace 'nowhere' does not exist or cannot be entered"),
@@ -43,7 +43,7 @@ def flags(options: dict[str, str]) -> list[str]:
         ({"--output-schema": "schema.json"}, 3, "output schema is wrong at $.type"),
         ({"--tools": "read,grpe"}, 2, "there is no tool 'grpe'; did you mean 'grep'?"),
         ({"--max-turns": "0"}, 2, "0 is not in the range"),
-        ({"--max-cost-usd": "2"}, 3, "the cost of a run with scripted:script.yaml is not known"),
+        ({"--max-cost-usd": "2"}, 3, "the price of scripted:script.yaml is not known, so the run cannot be limited to"),
         ({"--config": "config.yml"}, 3, "config.yml:2:1: no option is called 'polizy'; did you mean 'policy'?"),
         ({"--context-file": "gone.md"}, 3, "cannot read the context file 'gone.md'"),
         ({"--lock": "nowhere/lock"}, 3, "lock file 'nowhere/lock' cannot be opened"),
@@ -69,7 +69,7 @@ def test_one_clear_line_and_its_exit_code(
 def test_a_missing_model_is_answered_with_the_providers(ci_agent: Any) -> None:
     done = ci_agent("run", "--policy", "read-only", "Go.")
     assert done.returncode == 2
-    assert "Missing option '--model'. Known providers: scripted:FILE plays the assistant turns" in done.stderr
+    assert "Missing option '--model'. Give PROVIDER:MODEL; the providers are scripted, openai, " in done.stderr
 
 
 def test_a_missing_policy_is_a_usage_error(ci_agent: Any) -> None:
