@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, NoReturn, TypeAlias
 from ci_agent.policy.shell.program import BoundExceededError, UnparsableError
 from ci_agent.policy.shell.syntax import Part, Sequence, Span
 
-MAX_NESTING = 64
+MAX_NESTING = 32
 MAX_COMMANDS = 150
 """Simple and compound commands, assignments, substitutions and here-documents; what nests counts twice."""
 MAX_PIECES = 2_000

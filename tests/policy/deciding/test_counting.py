@@ -75,16 +75,16 @@ def test_a_deny_rule_is_not_hidden_by_a_limit(policy: MakePolicy) -> None:
     assert (first.effect, second.rule_id, second.code) == ("allow", "secret", "rule")
 
 
-def test_rules_that_count_are_found_in_a_call_of_thousands_of_commands(policy: MakePolicy) -> None:
+def test_rules_that_count_are_found_in_a_call_of_hundreds_of_facts(policy: MakePolicy) -> None:
     counter = CallCounter(
         policy(
             """
-            - {id: list, allow: bash, command: "ls **"}
+            - {id: get, allow: bash, command: "curl **", host: a.test}
             - {id: once, allow: bash, command: "npm test", max_calls: 1}
             """
         )
     )
-    command = "; ".join(f"ls d{number}" for number in range(900)) + "; npm test"
+    command = "curl " + " ".join(f"https://a.test/{number}" for number in range(900)) + "; npm test"
     assert effects(counter, command, command) == ["allow", "deny"]
 
 

@@ -678,10 +678,44 @@ def test_too_many_names_are_a_limit(policy: MakePolicy, workspace: Workspace) ->
     assert (decision.effect, decision.code) == ("deny", "limit")
 
 
-@pytest.mark.parametrize("command", ["ls " + "a" * 300_000, "echo " + "$(" * 100 + "ls" + ")" * 100, "ls;" * 20_000])
-def test_bounds_are_denials(policy: MakePolicy, command: str) -> None:
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ("ls " + "a" * 300_000, "more than 131072 bytes"),
+        ("ls " + "a" * 33_000, "more than 32768 characters"),
+        ("echo " + "$(" * 100 + "ls" + ")" * 100, "more than 32 levels of nesting"),
+        ("ls;" * 20_000, "more than 150 commands"),
+        ("; ".join(["sh -c 'ls; ls; ls; ls; ls; ls; ls'"] * 30), "more than 150 commands would run"),
+        ("echo " + "a " * 2_000, "more than 2000 words"),
+        ("xargs " * 15 + "echo " + "a " * 500, "more than 2000 words"),
+        ("nice " * 17 + "ls", "nested more than 16 levels deep"),
+        ("ls " + " ".join(f"f{number}" for number in range(301)), "more than 300 files are named"),
+        ("ls " + " ".join("a/" * 80 + f"{number}" for number in range(31)), "more than 300 files are named"),
+        (" && ".join("cd d && ls x" for _ in range(70)), "more than 300 files are named"),
+    ],
+)
+def test_bounds_are_denials(policy: MakePolicy, command: str, why: str) -> None:
     decision = bash(policy('- {id: any, allow: bash, command: "**"}\n'), command)
     assert (decision.effect, decision.code) == ("deny", "limit")
+    assert why in decision.reason
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo " + "a" * 32_000,
+        "; ".join(["echo x"] * 148),
+        "echo " + "a " * 900,
+        "nice " * 15 + "ls",
+        "ls " + " ".join(f"f{number}" for number in range(290)),
+        "cd src && " + "; ".join(["ls"] * 140),
+        "cat > f.txt <<'E'\n" + "some text\n" * 12_000 + "E",
+    ],
+)
+def test_up_to_the_bounds_a_rule_decides(policy: MakePolicy, workspace: Workspace, command: str) -> None:
+    (workspace.root / "src").mkdir(exist_ok=True)
+    decided = policy('- {id: any, allow: bash, command: "**"}\n- {id: write, allow: write, path: "**"}\n')
+    assert bash(decided, command).effect == "allow"
 
 
 # Requests
