@@ -687,7 +687,7 @@ def test_too_many_names_are_a_limit(policy: MakePolicy, workspace: Workspace) ->
         ("ls;" * 20_000, "more than 150 commands"),
         ("; ".join(["sh -c 'ls; ls; ls; ls; ls; ls; ls'"] * 30), "more than 150 commands would run"),
         ("echo " + "a " * 2_000, "more than 2000 words"),
-        ("xargs " * 15 + "echo " + "a " * 500, "more than 2000 words"),
+        ("nice " * 15 + "echo " + "a " * 500, "more than 2000 words"),
         ("nice " * 17 + "ls", "nested more than 16 levels deep"),
         ("ls " + " ".join(f"f{number}" for number in range(301)), "more than 300 files are named"),
         ("ls " + " ".join("a/" * 80 + f"{number}" for number in range(31)), "more than 300 files are named"),
@@ -708,7 +708,7 @@ def test_bounds_are_denials(policy: MakePolicy, command: str, why: str) -> None:
         "echo " + "a " * 900,
         "nice " * 15 + "ls",
         "ls " + " ".join(f"f{number}" for number in range(290)),
-        "cd src && " + "; ".join(["ls"] * 140),
+        "cd src && " + " && ".join(["ls"] * 140),
         "cat > f.txt <<'E'\n" + "some text\n" * 12_000 + "E",
     ],
 )
