@@ -10,7 +10,7 @@ from ci_agent.policy.shell.reader import CONTROL, Notes, Reader, Unit
 from ci_agent.policy.shell.second_reading import check_agreement
 
 MAX_BYTES = 128 * 1024
-"""Linux starts no program with a longer argument."""
+"""As much as Linux takes in one argument of a program."""
 
 _NOTHING: Mapping[str, str] = {}
 

@@ -11,7 +11,7 @@ from ci_agent.policy.shell.reader import DESCRIPTOR, Mask, Reader, Role
 from ci_agent.policy.shell.static_words import static_text, word_set
 from ci_agent.policy.shell.syntax import RedirectOperator, Simple, SourceAssignment, SourceRedirect, SourceWord
 from ci_agent.policy.shell.variables import check_assignable
-from ci_agent.policy.shell.word_reader import ORDINARY, read_value, read_word
+from ci_agent.policy.shell.word_reader import PLAIN_WORD, read_value, read_word
 
 RESERVED_WORDS = word_set(
     "if then elif else fi for while until do done case esac select function time coproc in { } ! [[ ]]"
@@ -19,11 +19,10 @@ RESERVED_WORDS = word_set(
 ENDS_COMMAND = re.compile(r"[;|)\n]|&(?!>)|\Z")
 """What stands behind a command."""
 
-_PLAIN_WORD = rf"[{ORDINARY}][{ORDINARY}#!]*"
 _NOT_RESERVED = (
     r"(?!(?:if|then|elif|else|fi|for|while|until|do|done|case|esac|select|function|time|coproc|in)[ \t\n;|&)])"
 )
-_PLAIN_COMMAND = re.compile(rf"{_NOT_RESERVED}({_PLAIN_WORD})((?:[ \t]+{_PLAIN_WORD})*)(?=[ \t]*(?:[;|)\n]|&(?!>)|\Z))")
+_PLAIN_COMMAND = re.compile(rf"{_NOT_RESERVED}({PLAIN_WORD})((?:[ \t]+{PLAIN_WORD})*)(?=[ \t]*(?:[;|)\n]|&(?!>)|\Z))")
 _NOT_BLANK = re.compile(r"[^ \t]+")
 _REDIRECT = re.compile(
     r"(?:(?P<descriptor>[0-9]{1,3})|\{(?P<variable>[A-Za-z_][A-Za-z0-9_]*)\})?"
