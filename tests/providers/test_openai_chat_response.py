@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from ci_agent.provider import ContentDelta, ContentEnd, ContentEvent, ContentSta
 from ci_agent.providers.assembly import Assembly
 from ci_agent.providers.failures import ApiError, FailureKind
 from ci_agent.providers.openai_chat_response import read_answer, read_stream
+from ci_agent.providers.sse import read_json_events
 
 RECORDED = Path(__file__).parents[3] / "shared" / "fixtures" / "providers"
 OWN = Path(__file__).parent / "fixtures" / "openai_chat"
@@ -170,40 +172,47 @@ def test_how_a_stream_is_split_changes_nothing(exchange: JsonObject) -> None:
     assert read([b"\xef\xbb\xbf" + data]) == whole
 
 
-@pytest.mark.parametrize("exchange", ALL_STREAMS)
+def assert_same_or_to_be_tried_again(cut: Outcome, whole: Outcome) -> None:
+    if cut.error is not None:
+        assert cut.retryable or cut.error == whole.error
+    elif whole.error is None:
+        assert (cut.content, cut.stop_reason) == (whole.content, whole.stop_reason)
+    else:
+        assert cut.stop_reason == "length", "the error came after the message"
+
+
+@pytest.mark.parametrize("exchange", own_streams())
 def test_a_stream_cut_anywhere_is_the_same_message_or_a_failure_to_try_again(exchange: JsonObject) -> None:
     data: bytes = exchange["response"]["sse"].encode()
     whole = read([data])
-    ends = data.find(b'"finish_reason":"')
-    for end in cuts_of(data):
-        cut = read([data[:end]])
-        if cut.error is not None:
-            assert cut.retryable or cut.error == whole.error, end
-        else:
-            assert (cut.content, cut.stop_reason) == (whole.content, whole.stop_reason) or whole.error, end
-            assert end > ends or ends < 0
+    for end in range(len(data)):
+        assert_same_or_to_be_tried_again(read([data[:end]]), whole)
 
 
-def cuts_of(data: bytes) -> Iterator[int]:
-    """Every place in a short stream; in a long one, all in its end and its beginning and many between."""
-    chooser = random.Random(11)
-    if len(data) <= 3_000:
-        yield from range(len(data))
-    else:
-        yield from range(100)
-        yield from sorted(chooser.sample(range(100, len(data) - 300), k=30))
-        yield from range(len(data) - 300, len(data))
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("exchange", STREAMS)
-def test_a_recorded_stream_cut_at_every_byte_never_gives_another_message(exchange: JsonObject) -> None:
+def test_a_recorded_stream_cut_between_events_is_the_same_message_or_a_failure_to_try_again(
+    exchange: JsonObject,
+) -> None:
     data: bytes = exchange["response"]["sse"].encode()
     whole = read([data])
-    for end in range(len(data)):
-        cut = read([data[:end]])
-        same = (cut.content, cut.stop_reason) == (whole.content, whole.stop_reason)
-        assert cut.retryable or same or whole.error is not None, end
+    for match in re.finditer(rb"\n\n", data):
+        assert_same_or_to_be_tried_again(read([data[: match.end()]]), whole)
+
+
+@pytest.mark.parametrize("exchange", STREAMS)
+def test_a_recorded_event_cut_at_any_byte_is_the_whole_event_or_none_or_a_failure(exchange: JsonObject) -> None:
+    """With the test before it: a stream cut at any byte gives its message or a failure to try again."""
+    for event in re.split(rb"(?<=\n\n)", exchange["response"]["sse"].encode()):
+        whole = list(read_json_events(iter([event])))
+        for end in range(len(event)):
+            assert events_in(event[:end]) in ([], whole, ("malformed", True))
+
+
+def events_in(data: bytes) -> list[tuple[str, JsonObject]] | tuple[FailureKind, bool]:
+    try:
+        return list(read_json_events(iter([data])))
+    except ApiError as error:
+        return error.kind, error.retryable
 
 
 # Streams of our own
