@@ -1,8 +1,7 @@
 """The `bash` tool: one command line in the workspace."""
 
-import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ci_agent.cancellation import CancelToken
@@ -10,6 +9,7 @@ from ci_agent.errors import ToolError
 from ci_agent.json_types import JsonObject
 from ci_agent.process import HeadAndTail, OnOutput, ProcessCancelled, run_process
 from ci_agent.tool import OnUpdate, Tool, ToolResult
+from ci_agent.tools.bash_program import USUAL_FOLDERS, find_bash
 from ci_agent.tools.command_output import present_ending, present_unfinished
 from ci_agent.tools.define import closed_object, text_property, text_result
 from ci_agent.tools.spill import open_spill
@@ -28,21 +28,26 @@ _ARGUMENT_BYTES = 100_000
 _JOINING = rb"""IFS=; eval "IFS=\$' \t\n'; set --; $*" """.rstrip()
 
 
-def create_bash_tool(
+def create_bash_tool(  # noqa: PLR0913 - settings of the tool, all but two by name
     workspace: Workspace,
     environment: Mapping[str, str],
     default_timeout_s: float = 120.0,
     max_timeout_s: float = 600.0,
     spill_folder: Path | None = None,
+    *,
+    usual_folders: Sequence[str] = USUAL_FOLDERS,
 ) -> Tool:
     """`environment` is what commands get, all of it: see `child_environment`.
 
-    With a `spill_folder` the whole output of each call goes to a new file in it, which the details name.
+    Bash is looked for when the first command runs, in the `usual_folders`, then on PATH. With a `spill_folder` the
+    whole output of each call goes to a new file in it, which the details name.
     """
-    bash = _find_bash(environment)
+    bash: str | None = None
 
     def execute(call_id: str, arguments: JsonObject, cancel: CancelToken, on_update: OnUpdate) -> ToolResult:
+        nonlocal bash
         del call_id
+        bash = bash or find_bash(environment, workspace, cancel, usual_folders)
         argv: list[str | bytes] = [bash, "--noprofile", "--norc", "-c", "--", *_after_dash_c(arguments["command"])]
         timeout_s = min(float(arguments.get("timeout", default_timeout_s)), max_timeout_s)
         with open_spill(spill_folder, prefix="bash-") as spill:
@@ -80,12 +85,6 @@ def create_bash_tool(
         execute=execute,
         execution_mode="sequential",
     )
-
-
-def _find_bash(environment: Mapping[str, str]) -> str:
-    """The system's own where there is one: on a PATH that others have a say in, anything may be called bash."""
-    usual = (path for path in ("/bin/bash", "/usr/bin/bash") if shutil.which(path))
-    return next(usual, None) or shutil.which("bash", path=environment.get("PATH")) or "bash"
 
 
 def _after_dash_c(command: str) -> list[bytes]:
