@@ -22,6 +22,9 @@ _STRICTNESS: Final[Sequence[OnDenied]] = ("record", "fail", "stop")
 _NOT_IN_DIGEST: Final = frozenset(("source", "examples"))
 """Fields of a rule that change no decision."""
 
+_RULE_FIELDS: Final = tuple(field.name for field in fields(Rule) if field.name not in _NOT_IN_DIGEST)
+_LIMIT_FIELDS: Final = tuple(field.name for field in fields(Limits))
+
 
 @dataclass(frozen=True, slots=True)
 class Base:
@@ -137,5 +140,5 @@ def _digest(source: PolicySource) -> str:
 
 
 def _written_fields(value: Rule | Limits) -> JsonObject:
-    names = [field.name for field in fields(value) if field.name not in _NOT_IN_DIGEST]
+    names = _RULE_FIELDS if isinstance(value, Rule) else _LIMIT_FIELDS
     return {name: written for name in names if (written := getattr(value, name)) is not None}

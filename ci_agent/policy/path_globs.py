@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, Literal, TypeAlias
 
 from ci_agent.policy.wildcards import STAR, Wildcard, expand, wildcard
@@ -21,8 +22,11 @@ class PathGlob:
     alternatives: tuple[tuple[Part, ...], ...]
 
 
+@lru_cache(maxsize=16_384)
 def parse_path_glob(text: str) -> PathGlob:
     """Read a path glob; ValueError says what is wrong with it and what to write instead.
+
+    Each is asked for twice: when the file is checked, and when its rules are compiled.
 
     A leading `/` makes it absolute, a leading `~/` starts at the home folder, anything else in the workspace.
     Alternatives are written `{a,b}`; a backslash makes the next `*`, `{`, `}`, `,` or `?`, `[`, `]` literal.
