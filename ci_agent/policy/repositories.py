@@ -24,6 +24,8 @@ def tracked_names(top: Path) -> tuple[str, ...] | None:
     index = _git_folder(top) / "index"
     try:
         status = index.stat()
+    except FileNotFoundError:
+        return ()
     except OSError:
         return None
     return _read_index(str(index), (status.st_size, status.st_mtime_ns, status.st_ino))
