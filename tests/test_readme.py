@@ -1,4 +1,4 @@
-"""The README is true: its files are written, its commands run, and what they print is what it shows."""
+"""The README and the page of models are true: their files are written, their commands run and print what is shown."""
 
 import os
 import re
@@ -6,23 +6,28 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import ci_agent
 from ci_agent.exit_codes import EXIT_CODES
+from ci_agent.providers.table import PROVIDERS
 
-README = (Path(ci_agent.__file__).parent.parent / "README.md").read_text()
+ROOT = Path(ci_agent.__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+MODELS = (ROOT / "docs" / "models.md").read_text()
 
 BLOCK = re.compile(
     r"^(?:<!-- (?P<mark>[^>]*) -->\n)?```(?P<language>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
 )
 
 
-def blocks(language: str) -> list[tuple[str, str]]:
+def blocks(page: str, language: str) -> list[tuple[str, str]]:
     """The code blocks of a language, each with the comment before it."""
-    return [(match["mark"] or "", match["text"]) for match in BLOCK.finditer(README) if match["language"] == language]
+    return [(match["mark"] or "", match["text"]) for match in BLOCK.finditer(page) if match["language"] == language]
 
 
-def write_files(folder: Path) -> None:
-    for mark, text in blocks("yaml"):
+def write_files(page: str, folder: Path) -> None:
+    for mark, text in blocks(page, "yaml"):
         (folder / mark.removeprefix("file: ")).write_text(text)
 
 
@@ -51,10 +56,11 @@ def environment(home: Path) -> dict[str, str]:
     return {**os.environ, "HOME": str(home), "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
 
 
-def test_every_command_prints_what_the_readme_shows(tmp_path: Path) -> None:
-    write_files(tmp_path)
-    shown = [command for _, text in blocks("console") for command in commands(text)]
-    assert len(shown) >= 4
+@pytest.mark.parametrize(("page", "least"), [(README, 4), (MODELS, 1)], ids=["README.md", "docs/models.md"])
+def test_every_command_prints_what_the_page_shows(page: str, least: int, tmp_path: Path) -> None:
+    write_files(page, tmp_path)
+    shown = [command for _, text in blocks(page, "console") for command in commands(text)]
+    assert len(shown) >= least
     for command, lines in shown:
         done = subprocess.run(
             ["bash", "-c", command.replace("ci-agent", f"{sys.executable} -P -m ci_agent", 1)],
@@ -70,8 +76,8 @@ def test_every_command_prints_what_the_readme_shows(tmp_path: Path) -> None:
 
 
 def test_the_python_example_runs(tmp_path: Path) -> None:
-    write_files(tmp_path)
-    ((_, example),) = blocks("python")
+    write_files(README, tmp_path)
+    ((_, example),) = blocks(README, "python")
     done = subprocess.run(
         [sys.executable, "-c", example],
         cwd=tmp_path,
@@ -88,3 +94,9 @@ def test_the_table_of_exit_codes_is_the_one_that_counts() -> None:
     rows = re.findall(r"^\| ([0-9+n]+) \| (\w+) \|", README, re.MULTILINE)
     expected = {("128+n" if row.name == "signal" else str(row.code), row.name) for row in EXIT_CODES.values()}
     assert set(rows) == expected
+
+
+def test_the_page_of_models_names_every_provider() -> None:
+    table = MODELS.partition("| provider |")[2].partition("\n\n")[0]
+    named = {word for row in table.splitlines()[2:] for word in re.findall(r"`([a-z-]+)`", row.split("|")[1])}
+    assert named == set(PROVIDERS)
