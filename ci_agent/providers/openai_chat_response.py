@@ -117,24 +117,27 @@ class _ChatReader:
         for call in list_at(delta, "tool_calls"):
             if isinstance(call, dict):
                 yield from self._call(_key(call.get("index")), call)
-        function = object_at(delta, "function_call")
-        if function:
-            yield from self._call("function_call", {"function": function})
+        if object_at(delta, "function_call"):
+            yield from self._call("function_call", {"function": delta["function_call"]})
 
     def _thinking(self, delta: JsonObject) -> Iterator[ContentEvent]:
         """The same text may come in several fields, so the first that has any is the one for the whole message."""
-        name = next((name for name in THINKING_FIELDS if text_at(delta, name)), None)
+        name = next((name for name in THINKING_FIELDS if name in delta and text_at(delta, name)), None)
         if name is not None and self.thinking_from != "details":
             yield from self._think(text_at(delta, name), name)
+        if "reasoning_details" in delta:
+            yield from self._details(delta)
+        extra = delta.get("extra_content")
+        if extra and _can_be_kept(extra):
+            self.assembly.keep("thinking", {"extra_content": extra})
+
+    def _details(self, delta: JsonObject) -> Iterator[ContentEvent]:
         details = [detail for detail in list_at(delta, "reasoning_details") if isinstance(detail, dict)]
         self.details += details
         text = text_of_details(details)
         if text and self.thinking_from != "fields":
             self.thinking_from = "details"
             yield from self.assembly.thinking(text)
-        extra = object_at(delta, "extra_content")
-        if extra and _can_be_kept(extra):
-            self.assembly.keep("thinking", {"extra_content": extra})
 
     def _think(self, text: str, name: str) -> Iterator[ContentEvent]:
         if self.thinking_from is None:

@@ -1,6 +1,6 @@
 """What Chat Completions servers say about tokens, in all the places where they say it."""
 
-from ci_agent.json_types import Json, JsonObject
+from ci_agent.json_types import JsonObject
 from ci_agent.messages import Usage
 from ci_agent.providers.usage_counts import count_at, first_count
 from ci_agent.providers.wire_json import object_at
@@ -18,10 +18,10 @@ _CACHED = (
 _WRITTEN = (("prompt_tokens_details", "cache_write_tokens"), ("cache_creation_input_tokens",))
 
 
-def usage_in(chunk: Json, choice: Json) -> Usage | None:
+def usage_in(chunk: JsonObject, choice: JsonObject) -> Usage | None:
     """The usage that a chunk or a whole answer tells; None when it tells none."""
-    for source in (object_at(chunk, "usage"), object_at(choice, "usage"), object_at(chunk, "x_groq", "usage")):
-        usage = _usage(source)
+    for source in (chunk.get("usage"), choice.get("usage"), object_at(chunk, "x_groq").get("usage")):
+        usage = _usage(source) if isinstance(source, dict) else None
         if usage is not None:
             return usage
     return None
