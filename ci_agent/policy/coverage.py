@@ -199,4 +199,5 @@ def _is_or_holds(flag: str | None, word: str, past_options: bool) -> bool:
         # Programs take abbreviations of long options.
         return name == flag or (len(name) > 2 and flag.startswith(name))
     is_cluster = len(flag) == 2 and not word.startswith("--") and word.startswith("-")
-    return name == flag or (is_cluster and flag[1] in word[1:])
+    # To programs that write long options with one dash, two mean the same.
+    return name == flag or (len(flag) > 2 and name == f"-{flag}") or (is_cluster and flag[1] in word[1:])
