@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ci_agent.policy.programs.carries import carries
 from ci_agent.policy.programs.interpret import interpret
 from ci_agent.policy.programs.load import find_profile, program_names
 from ci_agent.policy.programs.names import names_printed
@@ -47,8 +46,6 @@ def test_interpret_never_raises(program: str, words: list[Word], knows_input: bo
     effects = interpret(command, input_names=(literal_word("src"),) if knows_input else None)
     positions = [at for at, _ in effects.hazards] + [*effects.looked_through, *effects.may_be_options]
     assert all(0 < at < len(command) for at in positions)
-    carries(command, "-f")
-    carries(command, "x*")
     names_printed(command)
 
 
@@ -56,7 +53,6 @@ def test_interpret_never_raises(program: str, words: list[Word], knows_input: bo
 @given(_WORDS)
 def test_any_first_word_is_answered(words: list[Word]) -> None:
     interpret(words)
-    carries(words, "-f")
 
 
 @settings(max_examples=200, deadline=None)
