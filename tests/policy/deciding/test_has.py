@@ -1,0 +1,59 @@
+"""`has` of a deny rule: the word alone, in a cluster, with a value, cut short; in doubt it is there."""
+
+from collections.abc import Callable
+
+import pytest
+
+from ci_agent.policy.decide import Policy
+
+MakePolicy = Callable[..., Policy]
+
+_FORCE = ("--force", "-f", "--force-with-lease", "--delete", "-d", "--mirror", "+*")
+
+
+def _forbidden(policy: MakePolicy, command: str, token: str) -> bool:
+    rules = f'- {{id: any, allow: bash, command: "**"}}\n- {{id: no, deny: bash, command: "**", has: "{token}"}}\n'
+    return policy(rules).decide("bash", {"command": command}).rule_id == "no"
+
+
+@pytest.mark.parametrize(
+    ("command", "there"),
+    [
+        ("git push origin main", ""),
+        ("git push origin main --force", "--force"),
+        ("git push -uf origin main", "-f"),
+        ("git push -f", "-f"),
+        ("git push --force-with-lease=main origin", "--force-with-lease"),
+        ("git push --forc origin", "--force --force-with-lease"),
+        ("git push origin +main", "+*"),
+        ("git push -- origin --force", ""),
+        ("git push -- origin +main", "+*"),
+        ("git --no-pager push -df", "-f -d"),
+        ("git push --mirror", "--mirror"),
+    ],
+)
+def test_forced_pushes(policy: MakePolicy, command: str, there: str) -> None:
+    assert [token for token in _FORCE if _forbidden(policy, command, token)] == there.split()
+
+
+@pytest.mark.parametrize(
+    ("command", "token", "expected"),
+    [
+        ("rm --recu build", "--recursive", True),
+        ("rm build", "-r", False),
+        ("rm build", "build", True),
+        ("rm build/x", "build*", True),
+        ("rm -- -r", "-r", False),
+        ("sort -oout a", "-o", True),
+        ("go test -run=x", "-run", True),
+        ("go test --run=x", "-run", True),
+        ("go test --run x", "-run", True),
+        ("go test --runs x", "-run", False),
+        ("npm publish --tag beta", "--tag", True),
+        ("frobnicate -xf", "-f", True),
+        ("frobnicate --force=1", "--force", True),
+        ("frobnicate --forced", "--force", False),
+    ],
+)
+def test_tokens_of_other_commands(policy: MakePolicy, command: str, token: str, expected: bool) -> None:
+    assert _forbidden(policy, command, token) is expected
