@@ -12,15 +12,17 @@ _FORCE = ("--force", "-f", "--force-with-lease", "--delete", "-d", "--mirror", "
 
 
 def _forbidden(policy: MakePolicy, command: str, token: str) -> bool:
-    rules = f'- {{id: any, allow: bash, command: "**"}}\n- {{id: no, deny: bash, command: "**", has: "{token}"}}\n'
-    return policy(rules).decide("bash", {"command": command}).rule_id == "no"
+    rules = (
+        f'- {{id: any, allow: bash, command: "**"}}\n- {{id: forbidden, deny: bash, command: "**", has: "{token}"}}\n'
+    )
+    return policy(rules).decide("bash", {"command": command}).rule_id == "forbidden"
 
 
 @pytest.mark.parametrize(
     ("command", "there"),
     [
         ("git push origin main", ""),
-        ("git push origin main --force", "--force"),
+        ("git push origin main --force", "--force --force-with-lease"),
         ("git push -uf origin main", "-f"),
         ("git push -f", "-f"),
         ("git push --force-with-lease=main origin", "--force-with-lease"),
