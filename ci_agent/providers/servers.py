@@ -4,16 +4,20 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from urllib.parse import parse_qs, quote, urlencode, urlsplit, urlunsplit
+from urllib.parse import urlencode, urlsplit
 
 from ci_agent.errors import ConfigurationError
 from ci_agent.providers.anthropic import BASE_URL as ANTHROPIC_URL
 from ci_agent.providers.anthropic import create_anthropic_api
+from ci_agent.providers.gemini import VERTEX, create_gemini_api
+from ci_agent.providers.gemini_addresses import BASE_URL as GEMINI_URL
+from ci_agent.providers.gemini_addresses import gemini_base_url, vertex_base_url
 from ci_agent.providers.history import IdRule
 from ci_agent.providers.openai_chat import create_openai_chat_api
 from ci_agent.providers.openai_chat_traits import ChatTraits
 from ci_agent.providers.openai_responses import BASE_URL as OPENAI_URL
 from ci_agent.providers.openai_responses import create_openai_responses_api
+from ci_agent.providers.server_addresses import azure_address, ollama_url
 from ci_agent.providers.wire import Api
 
 
@@ -43,22 +47,33 @@ def endpoint_of(server: Server, model_id: str, base_url: str | None, environment
 
     Raises ConfigurationError when none of them says it.
     """
-    variables = [environment[name].strip() for name in server.base_url_variables if environment.get(name, "").strip()]
-    if server.word == "ollama":
-        variables = [_ollama_url(host) for host in variables]
-    url = base_url or next(iter(variables), server.base_url)
+    given = base_url or _first(environment, server.base_url_variables)
+    match server.word:
+        case "azure" if given is not None:
+            azure_url, version = azure_address(given, model_id, environment)
+            traits = replace(_AZURE, query="" if version is None else urlencode({"api-version": version}))
+            return Endpoint(create_openai_chat_api(traits), azure_url)
+        case "gemini" if given is not None:
+            return Endpoint(server.api(), gemini_base_url(given))
+        case "ollama" if given is not None:
+            return Endpoint(server.api(), ollama_url(given))
+        case "openai-chat":
+            return Endpoint(_chat_api_at(given or OPENAI_URL)(), given or OPENAI_URL)
+        case "vertex":
+            return Endpoint(server.api(), vertex_base_url(environment, given))
+    url = given or server.base_url
     if url is None:
         raise ConfigurationError(_missing_url(server))
-    if server.word == "azure":
-        return _azure(url, model_id, environment)
-    if server.word == "openai-chat":
-        return Endpoint(_chat_api_at(url)(), url)
     return Endpoint(server.api(), url)
 
 
 def key_of(server: Server, environment: Mapping[str, str]) -> str | None:
     """The key in the first of the server's variables that has one."""
-    return next((environment[name].strip() for name in server.key_variables if environment.get(name, "").strip()), None)
+    return _first(environment, server.key_variables)
+
+
+def _first(environment: Mapping[str, str], names: tuple[str, ...]) -> str | None:
+    return next((environment[name].strip() for name in names if environment.get(name, "").strip()), None)
 
 
 # The table
@@ -122,6 +137,21 @@ _OTHER_ROWS = (
         ("ANTHROPIC_API_KEY",),
         base_url_variables=("ANTHROPIC_BASE_URL",),
     ),
+    Server(
+        "gemini",
+        "Google Gemini",
+        create_gemini_api,
+        GEMINI_URL,
+        ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        base_url_variables=("GOOGLE_GEMINI_BASE_URL",),
+    ),
+    Server(
+        "vertex",
+        "Gemini on Google Vertex, with an access token",
+        partial(create_gemini_api, VERTEX),
+        None,
+        ("GOOGLE_ACCESS_TOKEN", "GOOGLE_OAUTH_ACCESS_TOKEN"),
+    ),
 )
 
 _HOSTED_ROWS = (
@@ -179,35 +209,3 @@ def _chat_api_at(url: str) -> Callable[[], Api]:
     if host.endswith(".openai.azure.com"):
         return _chat(_AZURE)
     return next((row.api for row in _HOSTED_ROWS if urlsplit(row.base_url or "").hostname == host), _chat(_ANY))
-
-
-def _ollama_url(host: str) -> str:
-    """OLLAMA_HOST is also what Ollama listens at: it may lack scheme and port, and name every address."""
-    parts = urlsplit(host if "://" in host else f"http://{host}")
-    name = parts.hostname or "localhost"
-    name = "localhost" if name in ("0.0.0.0", "::") else name  # noqa: S104  read here, not bound to
-    name = f"[{name}]" if ":" in name else name
-    has_port = parts.netloc.rpartition("]")[2].partition(":")[2]
-    port = f":{has_port}" if has_port else (":11434" if parts.scheme == "http" else "")
-    path = parts.path.rstrip("/")
-    return f"{parts.scheme}://{name}{port}{path if path.endswith('/v1') else f'{path}/v1'}"
-
-
-def _azure(url: str, deployment: str, environment: Mapping[str, str]) -> Endpoint:
-    """Azure has two kinds of addresses: `/openai/v1`, and one for each deployment, which needs a version."""
-    parts = urlsplit(url)
-    version = next(iter(parse_qs(parts.query).get("api-version", [])), None) or _azure_version(environment)
-    path = parts.path.rstrip("/")
-    if path in ("", "/openai"):
-        path = f"/openai/deployments/{quote(deployment, safe='')}" if version else "/openai/v1"
-    base_url = urlunsplit((parts.scheme, parts.netloc, path, "", ""))
-    if "/deployments/" not in path:
-        return Endpoint(create_openai_chat_api(_AZURE), base_url)
-    if not version:
-        problem = "an address of Azure with /deployments/ needs a version: add ?api-version=… or set"
-        raise ConfigurationError(f"{problem} AZURE_OPENAI_API_VERSION")
-    return Endpoint(create_openai_chat_api(replace(_AZURE, query=urlencode({"api-version": version}))), base_url)
-
-
-def _azure_version(environment: Mapping[str, str]) -> str | None:
-    return environment.get("AZURE_OPENAI_API_VERSION") or environment.get("OPENAI_API_VERSION") or None

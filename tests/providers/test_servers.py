@@ -10,6 +10,7 @@ from ci_agent.errors import ConfigurationError
 from ci_agent.messages import TextContent, UserMessage
 from ci_agent.provider import Context, Model, StreamOptions
 from ci_agent.providers.servers import SERVERS, Endpoint, endpoint_of, key_of
+from ci_agent.providers.table import PROVIDERS
 from ci_agent.providers.wire import Target
 
 
@@ -31,6 +32,7 @@ def test_every_server_has_an_api_and_says_where_its_key_is() -> None:
     for word, server in SERVERS.items():
         assert (server.word, bool(server.summary), bool(server.key_variables)) == (word, True, True)
         assert server.api().name
+        assert PROVIDERS[word]
         assert not (server.local and server.needs_key)
 
 
@@ -65,10 +67,12 @@ def test_a_server_without_an_address_says_what_to_do() -> None:
         (":9", "http://localhost:9/v1"),
         ("https://ollama.example/", "https://ollama.example/v1"),
         ("https://ollama.example:8/a/v1", "https://ollama.example:8/a/v1"),
+        ("ollama.example/a", "http://ollama.example:11434/a/v1"),
     ],
 )
 def test_the_host_of_ollama_may_be_what_it_listens_at(host: str, url: str) -> None:
     assert where("ollama", None, {"OLLAMA_HOST": host}) == url
+    assert where("ollama", host) == url
 
 
 @pytest.mark.parametrize(
@@ -117,6 +121,20 @@ def test_a_deployment_of_azure_without_a_version_says_what_is_missing() -> None:
 )
 def test_a_known_address_brings_its_traits_to_the_general_provider(url: str, fields: set[str]) -> None:
     assert body_and_path(endpoint_of(SERVERS["openai-chat"], "m", url, {}))[0] == fields
+
+
+def test_vertex_is_where_the_project_is() -> None:
+    environment = {"GOOGLE_CLOUD_PROJECT": "p", "GOOGLE_CLOUD_LOCATION": "europe-west4"}
+    host = "https://europe-west4-aiplatform.googleapis.com"
+    assert where("vertex", None, environment) == f"{host}/v1/projects/p/locations/europe-west4/publishers/google"
+    with pytest.raises(ConfigurationError, match="GOOGLE_CLOUD_PROJECT"):
+        where("vertex")
+
+
+def test_gemini_is_at_google_or_behind_a_proxy() -> None:
+    assert where("gemini") == SERVERS["gemini"].base_url
+    assert where("gemini", None, {"GOOGLE_GEMINI_BASE_URL": "https://g.example"}) == "https://g.example/v1beta"
+    assert SERVERS["vertex"].api().authentication("ya29.x") == {"authorization": "Bearer ya29.x"}
 
 
 def test_the_key_is_in_the_first_variable_that_has_one() -> None:
