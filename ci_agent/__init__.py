@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ci_agent.cancellation import CancelToken
-    from ci_agent.compose import load_policy, run
+    from ci_agent.compose import run
     from ci_agent.errors import CIAgentError, ConfigurationError
     from ci_agent.hooks import Decision
     from ci_agent.policy.decide import Policy
     from ci_agent.policy.rules import Limits
     from ci_agent.prompts import ContextText
+    from ci_agent.ready_policy import load_policy
     from ci_agent.run_settings import Observers, RunResult, RunSettings
 
 __version__ = "0.1.0"
@@ -26,7 +27,7 @@ _HOMES = {
     "Policy": "policy.decide",
     "RunResult": "run_settings",
     "RunSettings": "run_settings",
-    "load_policy": "compose",
+    "load_policy": "ready_policy",
     "run": "compose",
 }
 

@@ -1,6 +1,5 @@
 """The composition root: settings in, objects wired, one run, its result out. The only module that knows everything."""
 
-import gc
 import os
 import random
 import threading
@@ -15,7 +14,7 @@ from pathlib import Path
 from ci_agent import __version__
 from ci_agent.agent.loop import LoopConfig, run_loop
 from ci_agent.cancellation import CancelToken
-from ci_agent.ci_environment import detect_ci, real_path, runner_command_files
+from ci_agent.ci_environment import detect_ci
 from ci_agent.ending import Happened, conclude_run
 from ci_agent.errors import CIAgentError, ConfigurationError
 from ci_agent.events import AgentEvent, Emit
@@ -27,14 +26,12 @@ from ci_agent.lock import hold_lock
 from ci_agent.messages import Message, TextContent, UserMessage
 from ci_agent.policy.counting import create_before_tool_call
 from ci_agent.policy.decide import Policy, compile_policy
-from ci_agent.policy.load import load_policy_source
-from ci_agent.policy.protected import Surroundings
 from ci_agent.process import child_environment, refuse_never_passed
-from ci_agent.process.calls import CALL_VARIABLE
 from ci_agent.prompts import build_system_prompt, build_user_prompt
 from ci_agent.provider import Context, Model, StreamOptions
 from ci_agent.providers.outside import Outside
 from ci_agent.providers.table import OpenModels, open_models, parse_model
+from ci_agent.ready_policy import surroundings
 from ci_agent.run_settings import Observers, RunResult, RunSettings, SandboxMode
 from ci_agent.structured_output import StructuredOutput
 from ci_agent.tool import Tool
@@ -44,34 +41,10 @@ from ci_agent.transcript.recorder import Recorder
 from ci_agent.transcript.redact import Redactor
 from ci_agent.transcript.run_facts import PolicyFacts, RunStart, SandboxFacts
 from ci_agent.transcript.secret_sources import collect_secrets
-from ci_agent.workspace import Workspace, open_workspace
+from ci_agent.workspace import Workspace
 
 ABANDON_AFTER_S = 3.0
 """How long a tool that ignores its cancellation is waited for; a cancelled run is over within five seconds."""
-
-
-def load_policy(
-    name_or_path: str | Path | None = None, *, text: str | None = None, workspace: str | Path = "."
-) -> Policy:
-    """A policy by a shipped name, a path, or as text, ready to decide calls in a workspace.
-
-    Raises ConfigurationError, with `file:line:column` for what is wrong in a file.
-    """
-    around = _surroundings(os.environ, (), child_environment(os.environ))
-    with _collector_at_rest():
-        return compile_policy(load_policy_source(name_or_path, text=text), open_workspace(workspace), around=around)
-
-
-@contextmanager
-def _collector_at_rest() -> Iterator[None]:
-    """Nothing of a policy that is being built is garbage, and a third of the time would go to looking for some."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def create_redactor(settings: RunSettings) -> Redactor:
@@ -147,7 +120,7 @@ def _wire(settings: RunSettings, place: Place) -> _Parts:
     workspace = settings.policy.site.workspace
     records = tuple(path for path in (place.journal, place.document, settings.lock) if path)
     environment = child_environment(settings.environment, settings.pass_env, settings.secret_env)
-    around = _surroundings(settings.environment, records, environment)
+    around = surroundings(settings.environment, records, environment)
     policy = compile_policy(settings.policy.source, workspace, around=around)
     tools = create_tools(_tool_settings(settings, workspace, policy, environment))
     return _Parts(
@@ -247,18 +220,6 @@ def _sandbox(requested: SandboxMode) -> SandboxFacts:
     if requested == "required":
         raise ConfigurationError("a sandbox is required, and this version has none to offer: use --sandbox auto")
     return SandboxFacts(kind="none", requested=requested)
-
-
-def _surroundings(
-    environment: Mapping[str, str], records: tuple[Path, ...], exported: Mapping[str, str]
-) -> Surroundings:
-    home = environment.get("HOME")
-    return Surroundings(
-        home=real_path(home) if home else None,
-        records=tuple(map(real_path, records)),
-        runner_files=runner_command_files(environment),
-        exported=frozenset({*exported, CALL_VARIABLE}),
-    )
 
 
 def _tool_settings(

@@ -19,7 +19,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("policy", "providers", "tools", "transcript"),
     ("reports",),
     ("ci_environment", "guard", "limits", "lock", "progress", "prompts", "signals", "structured_output"),
-    ("explain", "recorded_runs", "run_settings"),
+    ("explain", "ready_policy", "recorded_runs", "run_settings"),
     ("ending",),
     ("compose",),
     ("cli",),

@@ -24,7 +24,7 @@ from ci_agent.cli.output import (
     write_record_line,
     write_stream,
 )
-from ci_agent.compose import create_redactor, load_policy, run
+from ci_agent.compose import create_redactor, run
 from ci_agent.errors import CIAgentError, ConfigurationError, InternalError
 from ci_agent.json_types import JsonObject, parse_json
 from ci_agent.policy.rules import Limits
@@ -32,6 +32,7 @@ from ci_agent.process import become_subreaper, kill_all_descendants
 from ci_agent.progress import ProgressLines
 from ci_agent.prompts import ContextText
 from ci_agent.providers.table import known_models
+from ci_agent.ready_policy import load_policy
 from ci_agent.reports.text import outcome_line, render_text
 from ci_agent.run_settings import Observers, RunResult, RunSettings
 from ci_agent.signals import cancel_on_signals

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 import click
 
 from ci_agent.cli.options import EXIT_NEGATIVE, echo_json, format_option, policy_option, workspace_option
-from ci_agent.compose import load_policy
 from ci_agent.errors import InvalidFileError
 from ci_agent.explain import explain_call
 from ci_agent.hooks import Decision
 from ci_agent.json_types import parse_json
 from ci_agent.policy.decide import Policy
+from ci_agent.ready_policy import load_policy
 from ci_agent.reports.decision import render_decision
 from ci_agent.text_files import read_text_file
 from ci_agent.tool import Tool

@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 
 import click
 
-from ci_agent.compose import load_policy
 from ci_agent.json_types import JsonObject
 from ci_agent.policy.decide import Policy
 from ci_agent.policy.recorded import RecordedRun
+from ci_agent.ready_policy import load_policy
 from ci_agent.recorded_runs import FoundFiles, Whereabouts, find_transcripts, read_recorded_run, whereabouts
 from ci_agent.terminal import printable
 from ci_agent.transcript.journal import JOURNAL_SUFFIX

@@ -8,10 +8,10 @@ import click
 
 from ci_agent.cli.options import EXIT_NEGATIVE, echo_json
 from ci_agent.cli.stderr import show_error
-from ci_agent.compose import load_policy
 from ci_agent.errors import ConfigurationError
 from ci_agent.json_types import JsonObject
 from ci_agent.policy.decide import Policy
+from ci_agent.ready_policy import load_policy
 
 Report = TypeVar("Report")
 

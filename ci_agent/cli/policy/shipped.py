@@ -4,9 +4,9 @@ import json
 
 import click
 
-from ci_agent.compose import load_policy
 from ci_agent.policy.document import policy_schema
 from ci_agent.policy.shipped import shipped_policy_names
+from ci_agent.ready_policy import load_policy
 
 
 @click.command("schema", epilog="Example: ci-agent policy schema > policy.schema.json")
