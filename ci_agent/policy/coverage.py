@@ -44,6 +44,8 @@ def cover(pattern: CommandPattern, command: ExecFact) -> Coverage | Gap:
     for position, word in enumerate(command.words):
         token = pattern.tokens[at] if at < len(pattern.tokens) else None
         gap = _covers_at(pattern, token, command, position, hazards.get(position)) if position else None
+        if gap is not None and position in hazards and command.has_open_glob and word.text.startswith("-"):
+            gap += "; if it is the name of a file that a glob stands for, write `--` or `./` before the glob"
         if gap is None:
             tokens.append(at)
             at += token is not None

@@ -1,6 +1,7 @@
 """Verdicts become a decision: which one it hangs on, and what to say about it."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Final, TypeAlias
 
 from ci_agent.hooks import Decision, DecisionCode, FactVerdict, NearestRule, OnDenied
@@ -16,6 +17,9 @@ from ci_agent.policy.tool_facts import FILE_TOOLS
 
 KnownFact: TypeAlias = ExecFact | ToolFact | FileFact | NetFact
 
+MAX_OTHERS: Final = 3
+"""Further denied parts of a call that its reason names; how many more there are it says."""
+
 MAX_FACTS: Final = 500
 """Facts that a decision lists; of a call with more, those that another rule grants or forbids are added."""
 
@@ -23,15 +27,17 @@ MAX_FACTS: Final = 500
 def decision_of(call: Call, verdicts: Sequence[Verdict], on_denied: OnDenied) -> Decision:
     """Allowed when every fact is granted and none is forbidden. A deny rule speaks first, then what is not known."""
     facts = _bounded(dict.fromkeys(_listed(verdicts)))
-    forbidden = [verdict.forbidden for verdict in verdicts if verdict.forbidden is not None]
+    forbidden = [each for verdict in verdicts for each in verdict.forbidden]
     if forbidden:
-        return _by_rule(min(forbidden, key=lambda each: strictest_first(each.rule)), facts)
+        first = min(forbidden, key=lambda each: strictest_first(each.rule))
+        return _and_others(_by_rule(first, facts), verdicts)
     unknown = next((verdict.fact for verdict in verdicts if isinstance(verdict.fact, UnknownFact)), None)
     if unknown is not None:
-        return _unknown(unknown, facts, on_denied)
+        return _and_others(_unknown(unknown, facts, on_denied), verdicts)
     refused = next((verdict for verdict in verdicts if not verdict.holds), None)
     if refused is not None:
-        return _ungranted(call, refused.fact, facts, on_denied)
+        others = [verdict for verdict in verdicts if verdict is not refused]
+        return _and_others(_ungranted(call, refused.fact, facts, on_denied), others)
     granting = next((verdict.granted_by for verdict in verdicts if verdict.granted_by is not None), None)
     if granting is None:
         return denied("unparsable", "nothing would be run, so nothing can be allowed", on_denied, facts)
@@ -70,6 +76,8 @@ def exhausted(rule: Rule, decision: Decision, on_denied: OnDenied) -> Decision:
 def _by_rule(forbidden: Forbidden, facts: tuple[FactVerdict, ...]) -> Decision:
     rule, about = forbidden.rule, forbidden.about
     why = rule.rule.because or f"it forbids {doing(about)}"
+    if rule.rule.because and len(facts) > 1:
+        why = f"{why.rstrip('.')} ({doing(about)})"
     return Decision(
         "deny",
         "rule",
@@ -127,20 +135,44 @@ def _no_grant(about: KnownFact, found: tuple[CompiledRule, Refusal] | None) -> s
     return _with_advice(f"{lead}. The nearest, {rule.id}, does not fit: {refusal.why}", rule.rule)
 
 
+def _and_others(decision: Decision, verdicts: Sequence[Verdict]) -> Decision:
+    """The reason goes on with what else stands in the way, so that one answer is enough to mend the call."""
+    said = decision.fact and (decision.fact.kind, decision.fact.value)
+    parts = (part for part in _denied_parts(verdicts) if (kind_of(part), value_of(part)) != said)
+    others = list(dict.fromkeys(_naming(part) for part in parts))
+    if not others:
+        return decision
+    more = f", and {len(others) - MAX_OTHERS} more" if len(others) > MAX_OTHERS else ""
+    reason = f"{decision.reason.rstrip('.')}. Also denied: {', '.join(others[:MAX_OTHERS])}{more}"
+    return replace(decision, reason=one_line(reason))
+
+
+def _denied_parts(verdicts: Sequence[Verdict]) -> Iterator[KnownFact | UnknownFact]:
+    for verdict in verdicts:
+        yield from (forbidden.about for forbidden in verdict.forbidden)
+        if not verdict.forbidden and not verdict.holds:
+            yield verdict.fact
+
+
+def _naming(part: KnownFact | UnknownFact) -> str:
+    return f"what cannot be known ({part.why})" if isinstance(part, UnknownFact) else doing(part)
+
+
 def _with_advice(reason: str, rule: Rule) -> str:
     return f"{reason.rstrip('.')}. Instead: {rule.instead}" if rule.instead else reason
 
 
 def _listed(verdicts: Sequence[Verdict]) -> Iterator[FactVerdict]:
     for verdict in verdicts:
-        about = verdict.forbidden.about if verdict.forbidden else None
-        for part in _shown(verdict.fact):
-            yield FactVerdict(
-                kind_of(part),
-                value_of(part),
-                granted_by=verdict.granted_by.id if verdict.granted_by else None,
-                forbidden_by=verdict.forbidden.rule.id if verdict.forbidden and part == about else None,
-            )
+        parts = list(_shown(verdict.fact))
+        forbidding = {id(each.about): each.rule.id for each in reversed(verdict.forbidden)}
+        granted_by = verdict.granted_by.id if verdict.granted_by else None
+        for part in parts:
+            yield FactVerdict(kind_of(part), value_of(part), granted_by, forbidding.pop(id(part), None))
+        # What is forbidden beneath a folder, or in a call that has no other facts.
+        for each in verdict.forbidden:
+            if id(each.about) in forbidding:
+                yield FactVerdict(kind_of(each.about), value_of(each.about), None, forbidding.pop(id(each.about)))
 
 
 def _bounded(facts: Iterable[FactVerdict]) -> tuple[FactVerdict, ...]:

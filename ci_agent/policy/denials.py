@@ -1,7 +1,7 @@
 """Whether a deny rule forbids a fact, or a part of it."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from ci_agent.policy.facts import ExecFact, Fact, FileFact, NetFact, ToolFact, U
 from ci_agent.policy.judge_arguments import arguments_may_match, named_files
 from ci_agent.policy.match import CompiledRule
 from ci_agent.policy.net import forbids_request
-from ci_agent.policy.reach import fold, fold_names, names_of
+from ci_agent.policy.reach import Names, fold, fold_names, names_of
 from ci_agent.policy.reaching import forbids_path
 from ci_agent.policy.repositories import tracked_names
 from ci_agent.policy.rule_index import SHARED_DENIES, FileDenies, RuleIndex, strictest_first
@@ -103,10 +103,10 @@ class Denials:
             names = tracked_names(fact.path) if fact.tracked and rule is None else None
             if names is not None:
                 yield from self._of_tracked(denies, fact, names)
-            elif rule is None and fact.recursive:
-                rule = self._beneath(denies, fact)
-            if rule is not None:
+            elif rule is not None:
                 yield Forbidden(rule, fact)
+            elif fact.recursive:
+                yield from self._beneath(denies, fact)
 
     def _of_tracked(self, denies: FileDenies, fact: FileFact, names: tuple[str, ...]) -> Iterator[Forbidden]:
         """The first file of a repository that a rule forbids."""
@@ -133,19 +133,44 @@ class Denials:
             if denies:
                 yield denies
 
-    def _beneath(self, denies: FileDenies, fact: FileFact) -> CompiledRule | None:
-        """The first rule that forbids something that exists beneath a folder, and where a link there leads."""
+    def _beneath(self, denies: FileDenies, fact: FileFact) -> Iterator[Forbidden]:
+        """The first thing beneath a folder that a rule forbids, also where a link there leads."""
         for above, entries in walk(fact.path, self.budget.at(fact.path, self.site.workspace.root), fact.selection):
+            starts = [(*start, *fold_names(above)) for start in fact.denied_names]
             names = [fold(entry.name) for entry in entries]
-            found = [denies.about_any((*start, *fold_names(above)), names) for start in fact.denied_names]
-            links = [os.path.realpath(entry.path) for entry in entries if entry.is_symlink()]
-            found += [denies.about_names(fold_names(names_of(Path(link)))) for link in links]
-            if fact.effect in ("read", "write"):
-                found += [self.second_names.forbidding(denies, status) for status in map(_status, entries) if status]
+            found = [denies.about_any(start, names) for start in starts]
+            found += [self._by_another_name(denies, fact, entry) for entry in entries]
             rules = [rule for rule in found if rule is not None]
             if rules:
-                return min(rules, key=strictest_first)
-        return None
+                rule = min(rules, key=strictest_first)
+                yield Forbidden(rule, self._meant(denies, fact, rule, starts, entries))
+                return
+
+    def _by_another_name(self, denies: FileDenies, fact: FileFact, entry: Entry) -> CompiledRule | None:
+        """The rule that forbids where a link leads, or another name of a file."""
+        if entry.is_symlink():
+            rule = denies.about_names(fold_names(names_of(Path(os.path.realpath(entry.path)))))
+            if rule is not None:
+                return rule
+        status = _status(entry) if fact.effect in ("read", "write") else None
+        return None if status is None else self.second_names.forbidding(denies, status)
+
+    def _meant(
+        self,
+        denies: FileDenies,
+        fact: FileFact,
+        rule: CompiledRule,
+        starts: Sequence[Names],
+        entries: Sequence[Entry],
+    ) -> FileFact:
+        """The first of a folder's entries that the rule forbids."""
+        for entry in entries:
+            by_name = (denies.about_names((*start, fold(entry.name))) for start in starts)
+            if rule in by_name or self._by_another_name(denies, fact, entry) is rule:
+                path = Path(entry.path)
+                is_folder = entry.is_dir(follow_symlinks=False)
+                return replace(fact, path=path, written=path, is_folder=is_folder, recursive=False, tracked=False)
+        return fact
 
 
 def _status(entry: Entry) -> os.stat_result | None:

@@ -37,13 +37,14 @@ class Call:
 class Verdict:
     fact: Fact
     granted_by: CompiledRule | None
-    forbidden: Forbidden | None
+    forbidden: tuple[Forbidden, ...] = ()
+    """Each part that a deny rule forbids, those first whose denial does most to the run."""
 
     @property
     def holds(self) -> bool:
         """Nothing stands in the way of this fact."""
         needs_none = isinstance(self.fact, ExecFact) and not self.fact.needs_rule
-        return self.forbidden is None and (needs_none or self.granted_by is not None)
+        return not self.forbidden and (needs_none or self.granted_by is not None)
 
 
 def judge(call: Call) -> list[Verdict]:
@@ -62,8 +63,8 @@ def judge(call: Call) -> list[Verdict]:
         rule = _granting_rule(call, fact, granting.values())
         if rule is not None and isinstance(fact, ExecFact):
             granting[rule.id] = rule
-        forbidden = min(denials.of(fact), key=lambda each: strictest_first(each.rule), default=None)
-        verdicts.append(Verdict(fact, rule, forbidden))
+        forbidden = sorted(denials.of(fact), key=lambda each: strictest_first(each.rule))
+        verdicts.append(Verdict(fact, rule, tuple(forbidden)))
     place = {id(fact): at for at, fact in enumerate(facts)}
     return sorted(verdicts, key=lambda verdict: place[id(verdict.fact)])
 

@@ -1,6 +1,6 @@
 """A decision for a person: the answer, what the call would do, and which rule says what about it."""
 
-from ci_agent.hooks import Decision, FactVerdict
+from ci_agent.hooks import Decision, FactVerdict, NearestRule
 from ci_agent.terminal import printable
 
 
@@ -11,9 +11,14 @@ def render_decision(decision: Decision) -> str:
     if decision.effect == "deny":
         lines += [f"  {printable(line)}" for line in decision.reason.split("\n")]
     if decision.nearest is not None:
-        nearest = decision.nearest
-        lines.append(f"  nearest rule: {nearest.rule_id} ({nearest.source}): {printable(nearest.stopped_at)}")
+        lines.append(_nearest_line(decision.nearest, decision.reason))
     return "\n".join(lines)
+
+
+def _nearest_line(nearest: NearestRule, reason: str) -> str:
+    """Where the rule stands; why it does not fit only when the reason has not said it."""
+    why = "" if nearest.stopped_at in reason else f": {printable(nearest.stopped_at)}"
+    return f"  nearest rule: {nearest.rule_id} ({nearest.source}){why}"
 
 
 def _decided_by(decision: Decision) -> str:

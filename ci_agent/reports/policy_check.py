@@ -11,7 +11,7 @@ def render_check(checked: CheckedPolicy) -> str:
     """A line for each finding and each failing test, and one that counts."""
     failed = [result for result in checked.results if not result.passed]
     lines = [_finding_line(finding) for finding in checked.findings]
-    lines += [f"{result.source}: {result.kind} failed: {printable(result.problem or '')}" for result in failed]
+    lines += [line for result in failed for line in failure_lines(result)]
     lines.append(f"{checked.source.name}: {_counts(checked, len(failed))}")
     return "\n".join(lines)
 
@@ -26,6 +26,14 @@ def check_json(checked: CheckedPolicy) -> JsonObject:
         "findings": [_finding_json(finding) for finding in checked.findings],
         "tests": [result_json(result) for result in checked.results],
     }
+
+
+def failure_lines(result: TestResult) -> list[str]:
+    """What a failed test or example expected and got, and beneath it the reason of a denial."""
+    lines = [f"{result.source}: {result.kind} failed: {printable(result.problem or '')}"]
+    if result.decision.effect == "deny":
+        lines.append(f"    {printable(result.decision.reason)}")
+    return lines
 
 
 def _finding_line(finding: LintFinding) -> str:
@@ -72,5 +80,8 @@ def result_json(result: TestResult) -> JsonObject:
         "call": result.call,
         "expected": result.expected,
         "got": result.decision.effect,
+        "code": result.decision.code,
+        "rule_id": result.decision.rule_id,
+        "reason": result.decision.reason,
         "passed": result.passed,
     }

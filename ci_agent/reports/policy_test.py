@@ -7,7 +7,7 @@ from math import floor
 from ci_agent.json_types import Json, JsonObject
 from ci_agent.policy.self_test import SelfTest
 from ci_agent.policy.variants import VariantResult
-from ci_agent.reports.policy_check import counted, result_json
+from ci_agent.reports.policy_check import counted, failure_lines, result_json
 from ci_agent.terminal import printable
 from ci_agent.transcript.as_json import decision_json
 
@@ -47,7 +47,7 @@ def self_test_json(tested: SelfTest) -> JsonObject:
 def _failures(tested: SelfTest) -> Iterator[str]:
     for result in tested.results:
         if not result.passed:
-            yield f"{result.source}: {result.kind} failed: {printable(result.problem or '')}"
+            yield from failure_lines(result)
     for variant in tested.variants:
         if variant.outcome == "allowed":
             yield f"{variant.base.source}: variant failed ({variant.trick}): {printable(variant.problem or '')}"

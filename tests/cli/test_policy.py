@@ -43,7 +43,13 @@ def test_check_passes_a_policy_whose_tests_hold(ci_agent: Any, policy: Write) ->
 def test_check_names_a_test_that_fails_and_exits_1(ci_agent: Any, policy: Write) -> None:
     done = ci_agent("policy", "check", policy(RULES + "  - allow: {bash: git push}\n"))
     assert done.returncode == 1
-    assert done.stdout.splitlines()[0].startswith("policy.yml:11: test failed: expected allow, got deny")
+    assert done.stdout.splitlines()[:2] == [
+        "policy.yml:11: test failed: expected allow, got deny by default: bash: git push",
+        "    Blocked: no policy rule allows running `git push`. The nearest, git, does not fit: `push` is not `status`",
+    ]
+    (_, _, failed) = json.loads(ci_agent("policy", "check", "--format", "json", "policy.yml").stdout)[0]["tests"]
+    assert (failed["got"], failed["code"], failed["rule_id"], failed["passed"]) == ("deny", "default", None, False)
+    assert failed["reason"].startswith("Blocked: no policy rule allows running `git push`")
 
 
 def test_check_exits_3_for_a_policy_that_is_invalid_with_its_place(ci_agent: Any, policy: Write) -> None:

@@ -37,14 +37,15 @@ def test_tests_hold_variants_are_denied_and_rules_that_nothing_exercises_are_nam
 
 def test_failures_come_first_each_with_its_place_and_the_exit_code_is_1(ci_agent: Any, policy: Write) -> None:
     done = ci_agent("policy", "test", policy(HOLE + "  - allow: {bash: git push}\n"))
-    failing = done.stdout.splitlines()[:3]
+    failing = done.stdout.splitlines()[:4]
     assert done.returncode == 1
     assert failing[0].startswith("policy.yml:12: test failed: expected allow, got deny by default: bash: git push")
-    assert failing[1] == (
+    assert failing[1].startswith("    Blocked: no policy rule allows running `git push`. The nearest, look, ")
+    assert failing[2] == (
         "policy.yml:11: variant failed (other spelling): expected deny, got allow by query: "
         'db__query: {"sql": "drop it"}; made from db__query: {"sql": "DROP it"}, which no-drop forbids'
     )
-    assert failing[2].startswith("policy.yml:11: variant failed (other spelling): ")
+    assert failing[3].startswith("policy.yml:11: variant failed (other spelling): ")
 
 
 @pytest.mark.parametrize(("percent", "code"), [("75", 0), ("76", 1), ("100", 1), ("101", 2), ("x", 2)])

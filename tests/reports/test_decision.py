@@ -30,3 +30,9 @@ def test_hostile_values_stay_harmless_lines() -> None:
     assert render_decision(decision) == (
         "deny  (default)\n  exec  x\\n::error::y  not granted\n  a\n  \\x1b[31m##\\[error]"
     )
+
+
+def test_why_the_nearest_rule_does_not_fit_is_said_once() -> None:
+    nearest = NearestRule("git", "p.yml:4", "`push` is not `status`")
+    decision = Decision("deny", "default", "Blocked. The nearest, git: `push` is not `status`", nearest=nearest)
+    assert render_decision(decision).splitlines()[-1] == "  nearest rule: git (p.yml:4)"

@@ -41,8 +41,9 @@ def needed_rules(policy: Policy, tool: str, arguments: JsonObject) -> list[Rule]
     verdicts = judge(Call(policy.site, policy.rules, tool, arguments))
     # Commands come first: what is redirected to them is within their reach.
     for verdict in sorted(verdicts, key=lambda each: isinstance(each.fact, FileFact)):
-        if verdict.forbidden is not None:
-            raise NotSuggestedError(f"rule {verdict.forbidden.rule.id} forbids {doing(verdict.forbidden.about)}")
+        if verdict.forbidden:
+            forbidden = verdict.forbidden[0]
+            raise NotSuggestedError(f"rule {forbidden.rule.id} forbids {doing(forbidden.about)}")
         if not verdict.holds and not any(_grants(policy.site, rule, verdict.fact, arguments) for rule in rules):
             rules.append(_rule_for(policy.site, verdict.fact))
     return rules

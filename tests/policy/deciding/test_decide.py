@@ -77,6 +77,63 @@ def test_a_deny_rule_without_a_reason_says_what_it_forbids(policy: MakePolicy, w
     assert reason == f"Blocked by policy rule locked: it forbids reading {workspace.root}/secret.txt"
 
 
+def test_a_forbidden_file_that_a_search_would_meet_is_named(policy: MakePolicy, workspace: Workspace, put: Put) -> None:
+    put("src/a.txt")
+    put("src/deep/.env")
+    decided = policy(
+        """
+        - {id: search, allow: bash, command: "grep **"}
+        - {id: no-secrets, deny: read, path: "**/.env", because: secrets stay out, instead: leave it out}
+        """
+    )
+    decision = bash(decided, "grep -r TODO .")
+    secret = f"{workspace.root}/src/deep/.env"
+    assert decision.reason == (
+        f"Blocked by policy rule no-secrets: secrets stay out (reading {secret}). Instead: leave it out"
+    )
+    assert decision.fact == FactVerdict("read", secret, forbidden_by="no-secrets")
+    assert decision.facts == (
+        FactVerdict("exec", "grep -r TODO .", granted_by="search"),
+        FactVerdict("read", str(workspace.root), granted_by="search"),
+        FactVerdict("read", secret, forbidden_by="no-secrets"),
+    )
+
+
+def test_a_link_that_leads_to_a_forbidden_file_is_named(policy: MakePolicy, workspace: Workspace, put: Put) -> None:
+    put("hidden/.env")
+    put("src/a.txt")
+    (workspace.root / "src/link").symlink_to("../hidden/.env")
+    decided = policy('- {id: search, allow: bash, command: "grep **"}\n- {id: hide, deny: read, path: "**/.env"}\n')
+    decision = bash(decided, "grep -r TODO src")
+    assert decision.reason == f"Blocked by policy rule hide: it forbids reading {workspace.root}/src/link"
+
+
+def test_a_denial_says_what_else_of_the_call_is_denied(policy: MakePolicy, workspace: Workspace) -> None:
+    decided = policy(
+        """
+        - {id: look, allow: bash, command: "cat **"}
+        - {id: no-secrets, deny: read, path: ["**/.env", "**/*.key"], because: secrets stay out}
+        """
+    )
+    root = workspace.root
+    assert bash(decided, "cat .env a.key; cat b; rm c; d; e; d").reason == (
+        f"Blocked by policy rule no-secrets: secrets stay out (reading {root}/.env). "
+        f"Also denied: reading {root}/a.key, running `rm c`, running `d`, and 1 more"
+    )
+    assert bash(decided, "d; e $X | sh").reason.startswith("Blocked: what this would do cannot be known: ")
+    assert ". Also denied: running `d`, " in bash(decided, "d; e $X | sh").reason
+    assert "Also denied" not in bash(decided, "cat .env").reason
+    assert "Also denied" not in bash(decided, "cat .env; cat .env").reason
+
+
+def test_a_file_that_a_glob_turns_into_an_option_is_denied_with_the_cure(policy: MakePolicy, put: Put) -> None:
+    put("-n.txt")
+    decided = policy('- {id: count, allow: bash, command: "wc **"}\n')
+    assert "write `--` or `./` before the glob" in bash(decided, "wc *").reason
+    assert bash(decided, "wc -- *").effect == "allow"
+    assert bash(decided, "wc ./*").effect == "allow"
+
+
 def test_what_no_rule_grants_is_denied_with_the_nearest_rule(policy: MakePolicy) -> None:
     decided = policy(
         """
