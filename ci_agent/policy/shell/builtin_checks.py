@@ -15,8 +15,13 @@ def check_call(name: str, arguments: tuple[Word, ...], span: Span) -> None:
         raise UnparsableError("`printf` with a format that is not known; write printf '%s' ...", arguments[0].span)
     elif name == "wait" and not all(map(_is_kept_apart, arguments)):
         raise UnparsableError("`wait` with an argument that is not known", span)
-    elif name == "wait" and any((word.literal or "").startswith("-p") for word in arguments):
+    elif name == "wait" and any(_is_option(word, "p") for word in arguments):
         raise UnparsableError("`wait -p` gives a variable a value", span)
+
+
+def _is_option(word: Word, letter: str) -> bool:
+    """Whether the word is an option, or a cluster of options with it."""
+    return (word.literal or "").startswith("-") and letter in (word.literal or "")
 
 
 def _is_kept_apart(word: Word) -> bool:

@@ -16,10 +16,17 @@ def note_assignments(reader: Reader, assignments: list[SourceAssignment], words:
     """Note the assignments before a command, or alone."""
     for assignment in assignments:
         name = assignment.name
-        if not (name == "IFS" and words and words[0].plain == "read"):
+        if not _is_understood(assignment, words):
             check_assignable(reader, name)
         check_locale(reader, name, static_text(assignment.value))
         note_value(reader, assignment)
+
+
+def _is_understood(assignment: SourceAssignment, words: list[SourceWord]) -> bool:
+    """What a script may set: how `read` alone splits its line, and where `getopts` begins again."""
+    if assignment.name == "IFS":
+        return bool(words) and words[0].plain == "read"
+    return assignment.name == "OPTIND" and not assignment.append and is_integer(assignment.value)
 
 
 def note_value(reader: Reader, assignment: SourceAssignment) -> None:

@@ -13,6 +13,8 @@ _DIRECTING = word_set(
     "TEXTDOMAIN TEXTDOMAINDIR histchars"
 )
 """They change how the shell reads, expands or finds commands."""
+_EVALUATED = frozenset({"HISTCMD", "OPTIND"})
+"""A value for them is evaluated as arithmetic."""
 INTEGERS = frozenset({"BASHPID", "EPOCHSECONDS", "EUID", "LINENO", "PPID", "RANDOM", "SECONDS", "SRANDOM", "UID"})
 """The shell gives them integers."""
 _CHANGING = INTEGERS | word_set(
@@ -35,7 +37,7 @@ def may_change_encoding(name: str, value: str | None) -> bool:
 
 def check_assignable(reader: Reader, name: str) -> None:
     """Refuse a change to a variable that decides how the rest of the text is understood."""
-    if directs_shell(name) or name in INTEGERS:
+    if directs_shell(name) or name in INTEGERS or name in _EVALUATED:
         reader.fail(f"a new value for {name}, which changes what the shell does")
 
 

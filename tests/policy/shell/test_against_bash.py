@@ -42,7 +42,7 @@ done  in  if  \\  "\\"  "\$X"  "\`"  \$X  $  "$"  a$  %  ^  @  ,  :  [  ]  -v  a
 $!  $$  $-  ${#X}  ${X#a}  ${X//a/b}  ${X:0:1}  "${X##*/}"  "a;b"  'a&b'  a\;b  a\|b  \<x  ?(a)  *(b)  sub  sub/c.txt
 ..  .  -  --  +x  2  10  012  $i  "$i"  ${i}  src/*.py  {01..3}  {-1..1}  {3..1..2}  {a..c}  {$,x}y  "$X"{,.b}  ${f}{,b}
 ā  "ā é"  $'ł'  'Ɓ*'  ł*  ${X#'}'}  ${X%"$i"}  ${X-a b}  "${X+a\}b}"  ${X:-'; ls x'}  "a'b"  ~root
-$(ls <a.txt)  ?  [!a]*
+$(ls <a.txt)  ?  [!a]*  -np  "-p"
 -e  `ls \$X`  `ls \`ls n\``  "`ls \\\$X`"  $(cd sub; ls pw)  $"d"  *"y"  "*"y*  $(($#+1))  ${X:?}  "${a[@]}"
 """
 _NAMES = """
@@ -192,7 +192,8 @@ class _Generator:
         parts: list[str] = []
         if self._maybe(0.25):
             parts.append(
-                self._random.choice(["X=", "i=", "f=", "Y+=", "HOME=", "f="]) + self._random.choice(self._pieces)
+                self._random.choice(["X=", "i=", "f=", "Y+=", "HOME=", "f=", "OPTIND="])
+                + self._random.choice(self._pieces)
             )
         if not parts or self._maybe(0.5):
             parts.append(self._random.choice(self._names[: self._random.choice([9, 9, len(self._names)])]))

@@ -18,6 +18,8 @@ Commands = Callable[[str], list[str]]
      "test -v 'a[$(rm)]'", "[ -v 'a[$(rm)]' ]", "[ -v \"$x\" ]", "[ \"$x\" \"$y\" ]", "[ $x = a ]", "test *",
      "[ -R 'a[0]' ]", "[[ -v $x ]]", "[[ -v 'a[$(rm)]' ]]", "[[ 'a[$(rm)]' -eq 0 ]]", "[[ $x -lt 1 ]]",
      "printf -v 'a[$(rm)]' x", "printf -v $x y", "printf -va x", "printf \"$x\"", "printf $x", "wait -p x",
+     "wait -np 'a[$(rm)]' 1",
+     "OPTIND='a[$(rm)]'", "OPTIND=$x ls", "HISTCMD=1", "read OPTIND", "printf -v OPTIND x", "export OPTIND=1",
      "wait $x", "read 'a[$(rm)]'", "read $x", "read -a 'a[0]'", "read -p $x y", "read -Q", "getopts ab 'x[0]'",
      "getopts $x y", "mapfile 'a[0]'", "unset 'a[$(rm)]'", "unset $x", "unset -f ls", "unset -n x",
      "declare -n x=y", "declare -i x=y", "declare -u x", "declare -f", "declare 'a[$(rm)]=1'",

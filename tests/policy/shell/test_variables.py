@@ -142,3 +142,8 @@ def test_every_change_of_a_variable_is_told(commands: Commands) -> None:
     assert commands("for PATH in x; do :; done") == ["PATH=choice(x)", ":"]
     assert commands("read -r PATH") == ["read -r PATH", "PATH=word(...)"]
     assert commands("printf -v PATH x") == ["printf -v PATH x", "PATH=word(...)"]
+
+
+@pytest.mark.parametrize("text", ["OPTIND=1; while getopts ab x; do ls; done", "OPTIND=1 ls", "OPTIND=$# ls"])
+def test_getopts_may_be_told_to_begin_again(text: str) -> None:
+    assert "ls" in [command.words[0].literal for command in analyse(text).commands if command.words]
