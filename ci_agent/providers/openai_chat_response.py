@@ -76,7 +76,7 @@ def read_answer(body: Json, assembly: Assembly) -> Iterator[ContentEvent]:
 class _ChatReader:
     assembly: Assembly
     terminated: bool = False
-    """Whether the server said that there is no more."""
+    """Whether the server said that there is no more: in so many words, or by telling usage and nothing after it."""
     failure: ApiError | None = None
     """Why the message is none, as far as its end says; an error that follows says more."""
     refusal: list[str] = field(default_factory=list)
@@ -90,7 +90,7 @@ class _ChatReader:
         usage = usage_in(data, choice)
         if usage is not None:
             self.assembly.usage = usage
-            self.terminated = self.terminated or not choices
+        self.terminated = not choices and (self.terminated or usage is not None)
         _refuse_errors(event, data, choice)
         self.assembly.identify(response_id=text_at(data, "id"), model=text_at(data, "model"))
         yield from self._delta(object_at(choice, "delta") or object_at(choice, "message"))

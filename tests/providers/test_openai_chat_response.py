@@ -325,6 +325,11 @@ def test_usage_on_every_chunk_does_not_make_half_a_stream_whole() -> None:
     )
 
 
+def test_usage_before_the_message_does_not_make_half_of_it_whole() -> None:
+    usage = {"choices": [], "usage": {"prompt_tokens": 1, "completion_tokens": 0}}
+    assert read([stream(usage, delta({"content": "hi"}), done=False)]).error == "truncated"
+
+
 @pytest.mark.parametrize("nothing", [b"", b"\n\n", b": ping\n\n", stream(), stream(delta({"content": ""}, "stop"))])
 def test_nothing_is_never_an_answer(nothing: bytes) -> None:
     outcome = read([nothing])
