@@ -40,7 +40,8 @@ class Workspace:
 
     def contains(self, path: Path) -> bool:
         """Whether a resolved path is the root or lies beneath it."""
-        return path == self.root or self.root in path.parents
+        names = self.root.parts
+        return path.parts[: len(names)] == names
 
     def display(self, path: Path) -> str:
         """The path as a person in the workspace would write it: relative inside, absolute outside."""
