@@ -9,6 +9,7 @@ from urllib.parse import urlencode, urlsplit
 from ci_agent.errors import ConfigurationError
 from ci_agent.providers.anthropic import BASE_URL as ANTHROPIC_URL
 from ci_agent.providers.anthropic import create_anthropic_api
+from ci_agent.providers.bedrock import bedrock_base_url, create_bedrock_api
 from ci_agent.providers.gemini import VERTEX, create_gemini_api
 from ci_agent.providers.gemini_addresses import BASE_URL as GEMINI_URL
 from ci_agent.providers.gemini_addresses import gemini_base_url, vertex_base_url
@@ -59,6 +60,8 @@ def endpoint_of(server: Server, model_id: str, base_url: str | None, environment
             return Endpoint(server.api(), ollama_url(given))
         case "openai-chat":
             return Endpoint(_chat_api_at(given or OPENAI_URL)(), given or OPENAI_URL)
+        case "bedrock" if given is None:
+            return Endpoint(server.api(), bedrock_base_url(environment, model_id))
         case "vertex":
             return Endpoint(server.api(), vertex_base_url(environment, given))
     url = given or server.base_url
@@ -151,6 +154,14 @@ _OTHER_ROWS = (
         partial(create_gemini_api, VERTEX),
         None,
         ("GOOGLE_ACCESS_TOKEN", "GOOGLE_OAUTH_ACCESS_TOKEN"),
+    ),
+    Server(
+        "bedrock",
+        "Amazon Bedrock, with a bearer token",
+        create_bedrock_api,
+        None,
+        ("AWS_BEARER_TOKEN_BEDROCK",),
+        base_url_variables=("AWS_ENDPOINT_URL_BEDROCK_RUNTIME",),
     ),
 )
 

@@ -32,7 +32,6 @@ def test_every_server_has_an_api_and_says_where_its_key_is() -> None:
     for word, server in SERVERS.items():
         assert (server.word, bool(server.summary), bool(server.key_variables)) == (word, True, True)
         assert server.api().name
-        assert PROVIDERS[word]
         assert not (server.local and server.needs_key)
 
 
@@ -135,6 +134,20 @@ def test_gemini_is_at_google_or_behind_a_proxy() -> None:
     assert where("gemini") == SERVERS["gemini"].base_url
     assert where("gemini", None, {"GOOGLE_GEMINI_BASE_URL": "https://g.example"}) == "https://g.example/v1beta"
     assert SERVERS["vertex"].api().authentication("ya29.x") == {"authorization": "Bearer ya29.x"}
+
+
+def test_bedrock_is_in_the_region_of_the_model_or_of_the_environment() -> None:
+    environment = {"AWS_REGION": "eu-west-1"}
+    arn = "arn:aws:bedrock:us-east-1:123456789012:inference-profile/x"
+    assert where("bedrock", None, environment) == "https://bedrock-runtime.eu-west-1.amazonaws.com"
+    assert where("bedrock", None, environment, arn) == "https://bedrock-runtime.us-east-1.amazonaws.com"
+    assert where("bedrock", "https://b.example", environment) == "https://b.example"
+    with pytest.raises(ConfigurationError, match="AWS_REGION"):
+        where("bedrock")
+
+
+def test_every_provider_but_the_script_has_a_server() -> None:
+    assert set(SERVERS) == set(PROVIDERS) - {"scripted"}
 
 
 def test_the_key_is_in_the_first_variable_that_has_one() -> None:
