@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ci_agent.policy.shell.braces import BraceError, expand_braces, may_expand
 from ci_agent.policy.shell.program import UnparsableError
 from ci_agent.policy.shell.static_words import is_list
-from ci_agent.policy.shell.syntax import Arithmetic, Parameter, Part, SourceWord, Span, Substitution, Text
+from ci_agent.policy.shell.syntax import Arithmetic, Parameter, Part, Simple, SourceWord, Span, Substitution, Text
 from ci_agent.policy.shell.variables import Known, Variables
 from ci_agent.policy.words import Word
 
@@ -110,8 +110,19 @@ def _evaluate(parts: Sequence[Part], around: Surroundings, *, quoted: bool) -> l
         elif isinstance(part, Arithmetic):
             values.append(_Unknown(splits=False))
         else:
-            values.append(_Unknown(splits=not (quoted or part.quoted or part.process)))
+            # At the beginning of a word it may still print nothing, and leave no word.
+            kept = quoted or part.quoted or part.process or (index > 0 and _prints_number(part, around))
+            values.append(_Unknown(splits=not kept))
     return values
+
+
+def _prints_number(part: Substitution, around: Surroundings) -> bool:
+    """`$(nproc)`, which prints a number, or nothing when it fails."""
+    stages = [stage for item in part.program.items for pipeline in item.pipelines for stage in pipeline.stages]
+    command = stages[0] if len(stages) == 1 else None
+    if not isinstance(command, Simple) or command.assignments or command.redirects:
+        return False
+    return [word.plain for word in command.words] == ["nproc"] and "nproc" not in around.variables.notes.functions
 
 
 def _is_assignment(part: Part) -> bool:
