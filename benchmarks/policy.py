@@ -1,6 +1,6 @@
 """How fast a policy loads and decides: ratios between sizes, and against bash itself, in one run.
 
-    .venv/bin/python benchmarks/policy.py
+    .venv/bin/python -m benchmarks.policy
 
 Absolute times depend on the machine; the ratios are what to compare. hostile.py has the lines made to take long.
 """
@@ -12,8 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from hostile import HOSTILE, grow
-
+from benchmarks.hostile import HOSTILE, grow
 from ci_agent import Policy, load_policy
 
 SHOWN = 25

@@ -1,6 +1,6 @@
 """How long whole processes take: ratios against Python itself, and against the packages that are needed, in one run.
 
-    .venv/bin/python benchmarks/startup.py
+    .venv/bin/python -m benchmarks.startup
 
 CPU seconds of a process and its children, the least of several turns: on a busy machine the least says most. Every turn
 runs each process once, so that all meet the same noise.
