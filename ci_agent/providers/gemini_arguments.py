@@ -72,7 +72,8 @@ def _value_in(piece: Json) -> Json:
         return text
     if isinstance(boolean, bool):
         return boolean
-    if isinstance(number, int | float) and not isinstance(number, bool) and math.isfinite(number):
+    is_integer = isinstance(number, int) and not isinstance(number, bool)
+    if is_integer or (isinstance(number, float) and math.isfinite(number)):
         return number
     if "nullValue" not in fields:
         _refuse("a piece holds no value that is known")

@@ -35,8 +35,8 @@ def test_paths_make_the_objects_and_lists_on_their_way() -> None:
         {"jsonPath": "$.list[0][1]", "boolValue": True},
         {"jsonPath": "$.list[1]", "nullValue": None},
         {"jsonPath": "$['a b.c']['__class__']", "stringValue": "plain"},
-        {"jsonPath": "$.ключ", "numberValue": 0},
-    ) == {"list": [[{"deep": 1.5}, True], None], "a b.c": {"__class__": "plain"}, "ключ": 0}
+        {"jsonPath": "$.ключ", "numberValue": 10**400},
+    ) == {"list": [[{"deep": 1.5}, True], None], "a b.c": {"__class__": "plain"}, "ключ": 10**400}
 
 
 def test_a_value_that_comes_again_replaces_the_first() -> None:
