@@ -142,6 +142,7 @@ def resolve_folder(site: Site, folder: Word, place: Place) -> Path | None:
     texts = possible_texts(folder, place)
     if texts is None or len(texts) != 1 or place.folder is None:
         return None
+    place.budget.spend_path(texts[0])
     try:
         return site.workspace.resolve(texts[0], start=place.folder)
     except InvalidPathError:
