@@ -27,11 +27,11 @@ from ci_agent.providers.bedrock_models import (
     takes_signatures,
     thinking_fields,
 )
-from ci_agent.providers.history import IdRule, arguments_object, cleaned, sendable_history
+from ci_agent.providers.history import IdRule, arguments_object, cleaned, sendable_history, without_lone_surrogates
 from ci_agent.providers.tool_names import ToolNames, wire_tool_names
 from ci_agent.providers.tool_schemas import without_top_level_alternatives
 from ci_agent.providers.wire import ApiRequest, Target
-from ci_agent.providers.wire_json import text_at
+from ci_agent.providers.wire_json import can_be_sent, text_at
 
 _TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]+")
 _MAX_TOOL_NAME = 64
@@ -166,10 +166,11 @@ def _thinking_blocks(target: Target, part: ThinkingContent) -> Iterator[JsonObje
     signature, sealed = text_at(part.replay, "signature"), text_at(part.replay, "redactedContent")
     if sealed:
         yield {"reasoningContent": {"redactedContent": sealed}}
-    if signature and takes_signatures(target):
+    if signature and takes_signatures(target) and can_be_sent(part.text):
         yield {"reasoningContent": {"reasoningText": {"text": part.text, "signature": signature}}}
     elif part.text.strip():
-        yield {"text": part.text} if is_claude(target) else {"reasoningContent": {"reasoningText": {"text": part.text}}}
+        text: JsonObject = {"text": without_lone_surrogates(part.text)}
+        yield text if is_claude(target) else {"reasoningContent": {"reasoningText": text}}
 
 
 def _goes_on_without_thinking(messages: Sequence[JsonObject]) -> bool:

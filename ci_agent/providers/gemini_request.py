@@ -27,7 +27,7 @@ from ci_agent.providers.history import arguments_object, cleaned, is_made_by, se
 from ci_agent.providers.tool_names import ToolNames, wire_tool_names
 from ci_agent.providers.tool_schemas import openapi_subset, without_top_level_alternatives
 from ci_agent.providers.wire import ApiRequest, Target
-from ci_agent.providers.wire_json import text_at
+from ci_agent.providers.wire_json import can_be_sent, text_at
 
 NO_SIGNATURE = "skip_thought_signature_validator"
 """Google's word for a call that another model made, in place of the signature that newer models want."""
@@ -163,7 +163,7 @@ def _user_part(part: TextContent | ImageContent) -> JsonObject:
 
 def _is_sent(part: AssistantContent) -> bool:
     """Thinking without a signature is a summary for people: the model gets nothing from it."""
-    return not isinstance(part, ThinkingContent) or bool(_signature(part))
+    return not isinstance(part, ThinkingContent) or (bool(_signature(part)) and can_be_sent(part.text))
 
 
 def _model_part(part: AssistantContent, names: ToolNames, ids: set[str]) -> JsonObject:

@@ -7,6 +7,7 @@ import struct
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from ci_agent.messages import AssistantContent, StopReason, TextContent, Thinkin
 from ci_agent.provider import ContentDelta, ContentEnd, ContentEvent, ContentStart
 from ci_agent.providers.assembly import Assembly
 from ci_agent.providers.bedrock_response import read_answer, read_stream
+from ci_agent.providers.errors_on_wire import error_from_response
 from ci_agent.providers.failures import ApiError, FailureKind
 
 RECORDED = Path(__file__).parents[3] / "shared" / "fixtures" / "providers"
@@ -417,3 +419,26 @@ def test_deep_input_is_no_crash() -> None:
 def test_a_delta_carries_only_what_is_new() -> None:
     events = list(read_stream(iter([stream(START, *[delta(0, {"text": "y"})] * 500, stop("end_turn"))]), Assembly()))
     assert [event.delta for event in events if isinstance(event, ContentDelta)] == ["y"] * 500
+
+
+# Refused before anything was said
+
+
+@pytest.mark.parametrize(
+    ("status", "kind_header", "said", "expected", "retryable"),
+    [
+        (429, "ThrottlingException", "Too many tokens, please wait before trying again.", "rate_limit", True),
+        (429, "ModelNotReadyException:http://internal.amazon.com/", "not ready", "overloaded", True),
+        (424, "ModelErrorException", "the model broke", "server", True),
+        (408, "ModelTimeoutException", "too slow", "timeout", True),
+        (403, "AccessDeniedException", "no access", "auth", False),
+        (400, "ValidationException", "Input is too long for requested model.", "overflow", False),
+        (400, "ValidationException", "toolConfig is missing", "request", False),
+    ],
+)
+def test_errors_are_told_apart_by_the_type_in_their_header(
+    status: int, kind_header: str, said: str, expected: FailureKind, retryable: bool
+) -> None:
+    body = json.dumps({"message": said}).encode()
+    error = error_from_response(status, {"x-amzn-ErrorType": kind_header}, body, datetime(2026, 11, 1, tzinfo=UTC))
+    assert (error.kind, error.retryable, error.status) == (expected, retryable, status)

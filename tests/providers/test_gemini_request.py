@@ -86,6 +86,7 @@ CONVERSATION = (
     user("Look \ud800here", IMAGE),
     answer(
         ThinkingContent("a summary"),
+        ThinkingContent("half \ud83d", {"thoughtSignature": "aGFsZg=="}),
         ThinkingContent("kept", {"thoughtSignature": "dGg="}),
         TextContent("I list", {"thoughtSignature": "dHg="}),
         ToolCall("fc-1", "ls", '{"path": "a"}', {"thoughtSignature": "c2ln/+=="}),
@@ -171,6 +172,7 @@ def test_what_another_model_made_loses_its_data_and_the_first_call_says_so() -> 
             "role": "model",
             "parts": [
                 {"text": "a summary"},
+                {"text": "half \ufffd"},
                 {"text": "kept"},
                 {"text": "I list"},
                 {"functionCall": {"name": "ls", "args": {"path": "a"}}, "thoughtSignature": SENTINEL},
@@ -193,6 +195,7 @@ def test_older_models_get_no_word_for_a_missing_signature_and_images_by_themselv
             "role": "model",
             "parts": [
                 {"text": "a summary"},
+                {"text": "half \ufffd"},
                 {"text": "kept"},
                 {"text": "I list"},
                 {"functionCall": {"name": "ls", "args": {"path": "a"}}},
