@@ -1,0 +1,205 @@
+"""A model's server on this machine that does what each test tells it to, mistakes included.
+
+Real sockets and plain threads: HTTP/1.1 by hand, so that it can be as wrong as any server.
+"""
+
+import json
+import socket
+import ssl
+import struct
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any, Literal, TypeAlias
+
+import pytest
+
+Step: TypeAlias = bytes | float | threading.Event | Callable[[], object] | Literal["hang", "reset", "close"]
+"""Send these bytes; be silent for so many seconds; wait for the event; call it; be silent until the client is gone;
+reset the connection; close it."""
+Answer: TypeAlias = Sequence[Step]
+
+
+@dataclass(frozen=True)
+class Request:
+    method: str
+    target: str
+    """As on the request line."""
+    headers: Mapping[str, str]
+    """Names in small letters."""
+    body: bytes
+    connection: int
+    """Which connection it came over, from 0."""
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+def reply(status: int, body: bytes | str = b"", **headers: str) -> Answer:
+    """A whole response; `_` in the names of headers stands for `-`."""
+    raw = body.encode() if isinstance(body, str) else body
+    return [head(status, content_length=str(len(raw)), **headers) + raw]
+
+
+def head(status: int, **headers: str) -> bytes:
+    lines = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
+    return f"HTTP/1.1 {status} Said so\r\n{lines}\r\n".encode("latin-1")
+
+
+def error(status: int, message: str, *, code: str | None = None, **headers: str) -> Answer:
+    body = json.dumps({"error": {"message": message, "code": code}})
+    return reply(status, body, content_type="application/json", **headers)
+
+
+def events(*data: object, done: bool = True) -> bytes:
+    """A body of server-sent events."""
+    texts = [item if isinstance(item, str) else json.dumps(item) for item in data]
+    return "".join(f"data: {text}\n\n" for text in [*texts, *(["[DONE]"] if done else [])]).encode()
+
+
+def stream(*steps: Step) -> Answer:
+    """A stream that ends with the connection."""
+    return [head(200, content_type="text/event-stream", connection="close"), *steps, "close"]
+
+
+@dataclass
+class FaultServer:
+    """Answers the nth request with the nth answer; the last answer is for all that follow."""
+
+    answers: Sequence[Answer]
+    tls: ssl.SSLContext | None = None
+    requests: list[Request] = field(default_factory=list)
+    connections: int = 0
+    _sockets: list[socket.socket] = field(default_factory=list)
+    _threads: list[threading.Thread] = field(default_factory=list)
+    _numbers: Iterator[int] = field(default_factory=count)
+
+    def __post_init__(self) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        self._closing = threading.Event()
+        self._start(self._accept)
+
+    @property
+    def url(self) -> str:
+        return f"{'https' if self.tls else 'http'}://127.0.0.1:{self.port}"
+
+    def close(self) -> None:
+        self._closing.set()
+        for sock in (self._listener, *self._sockets):
+            with suppress(OSError):
+                sock.shutdown(socket.SHUT_RDWR)
+            sock.close()
+        for thread in self._threads:
+            thread.join(10)
+
+    def _start(self, work: Callable[[], None]) -> None:
+        thread = threading.Thread(target=work, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                sock, _ = self._listener.accept()
+            except OSError:
+                return
+            number, self.connections = self.connections, self.connections + 1
+            self._sockets.append(sock)
+            self._start(lambda sock=sock, number=number: self._serve(sock, number))  # type: ignore[misc]  # mypy cannot type its defaults
+
+    def _serve(self, sock: socket.socket, number: int) -> None:
+        with suppress(OSError, ValueError):
+            if self.tls is not None:
+                sock = self.tls.wrap_socket(sock, server_side=True)
+                self._sockets.append(sock)
+            with sock, sock.makefile("rb") as reader:
+                while (request := _read_request(reader, number)) is not None:
+                    self.requests.append(request)
+                    answer = self.answers[min(next(self._numbers), len(self.answers) - 1)]
+                    for step in answer:
+                        self._do(sock, step)
+
+    def _do(self, sock: socket.socket, step: Step) -> None:
+        match step:
+            case bytes():
+                sock.sendall(step)
+            case float():
+                self._closing.wait(step)
+            case threading.Event():
+                step.wait(20)
+            case "hang":
+                sock.recv(1)
+                raise ValueError("the client is gone")
+            case "close":
+                sock.shutdown(socket.SHUT_RDWR)
+                raise ValueError("closed")
+            case "reset":
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                sock.close()
+                raise ValueError("reset")
+            case _:
+                step()
+
+
+def _read_request(reader: Any, connection: int) -> Request | None:
+    line = reader.readline().decode("latin-1").split()
+    if len(line) != 3:
+        return None
+    headers = {}
+    while text := reader.readline().strip().decode("latin-1"):
+        name, _, value = text.partition(":")
+        headers[name.lower()] = value.strip()
+    body = reader.read(int(headers.get("content-length", "0")))
+    return Request(line[0], line[1], headers, body, connection)
+
+
+class Faults:
+    """What tests make servers and answers with."""
+
+    reply = staticmethod(reply)
+    head = staticmethod(head)
+    error = staticmethod(error)
+    events = staticmethod(events)
+    stream = staticmethod(stream)
+
+    def __init__(self) -> None:
+        self.servers: list[FaultServer] = []
+
+    def serve(self, *answers: Answer, tls: ssl.SSLContext | None = None) -> FaultServer:
+        server = FaultServer(answers, tls)
+        self.servers.append(server)
+        return server
+
+    @staticmethod
+    def chat(text: str = "Hello.", *, finish: str = "stop", usage: tuple[int, int] = (10, 2), **delta: object) -> bytes:
+        """The body of a whole answer of a Chat Completions server."""
+        return events(*chat_chunks(text, finish=finish, usage=usage, **delta))
+
+    @staticmethod
+    def answer(
+        text: str = "Hello.", *, finish: str = "stop", usage: tuple[int, int] = (10, 2), **delta: object
+    ) -> Answer:
+        """A Chat Completions server's whole answer, on a connection that stays open."""
+        body = events(*chat_chunks(text, finish=finish, usage=usage, **delta))
+        return reply(200, body, content_type="text/event-stream")
+
+
+def chat_chunks(text: str, *, finish: str, usage: tuple[int, int], **delta: object) -> list[dict[str, object]]:
+    said: dict[str, object] = {"content": text} if text else {}
+    return [
+        {"id": "r1", "model": "m-1", "choices": [{"index": 0, "delta": said | delta, "finish_reason": None}]},
+        {"id": "r1", "choices": [{"index": 0, "delta": {}, "finish_reason": finish}]},
+        {"id": "r1", "choices": [], "usage": {"prompt_tokens": usage[0], "completion_tokens": usage[1]}},
+    ]
+
+
+@pytest.fixture
+def faults() -> Iterator[Faults]:
+    made = Faults()
+    yield made
+    for server in made.servers:
+        server.close()
