@@ -22,6 +22,11 @@ def shortened(text: str, max_chars: int) -> str:
     return text if len(text) <= max_chars else text[: max_chars - 1] + "…"
 
 
+def one_line(text: str, max_chars: int) -> str:
+    """At most `max_chars` characters of it, printable, each run of white space one blank."""
+    return shortened(printable(" ".join(text.split())), max_chars)
+
+
 def prefixed(text: str, prefix: str = "| ") -> str:
     """Each line printable and behind a prefix, so that none begins with what the text says."""
     return "\n".join(f"{prefix}{printable(line)}" for line in text.split("\n"))

@@ -10,7 +10,7 @@ from email.utils import parsedate_to_datetime
 from ci_agent.json_types import Json
 from ci_agent.providers.failures import ApiError, FailureKind
 from ci_agent.providers.overflow import is_overflow
-from ci_agent.terminal import printable, shortened
+from ci_agent.terminal import one_line
 
 MAX_MESSAGE = 400
 
@@ -129,7 +129,7 @@ def error_from_response(status: int, headers: Mapping[str, str], body: bytes, no
 def _no_api(status: int, said: str) -> ApiError:
     what = f"the server answered HTTP {status} with something that no model API sends ({said or 'nothing'})"
     text = f"{what}: is the base URL right?"
-    return ApiError("malformed", _one_line(text), retryable=False, status=status)
+    return ApiError("malformed", one_line(text, MAX_MESSAGE), retryable=False, status=status)
 
 
 def _failure(said: _Said, http_status: int | None) -> ApiError:
@@ -139,7 +139,7 @@ def _failure(said: _Said, http_status: int | None) -> ApiError:
         status = next((_KIND_OF_WORD[word][1] for word in said.words if word in _KIND_OF_WORD), None)
     label = f"HTTP {status}" if http_status is not None else "an error in the stream"
     words = f" {said.words[0]}" if said.words else ""
-    message = _one_line(f"{label}{words}: {said.message or 'the server said nothing more'}")
+    message = one_line(f"{label}{words}: {said.message or 'the server said nothing more'}", MAX_MESSAGE)
     wait_s = said.wait_s if said.wait_s is not None else _wait_of_text(said.message)
     return ApiError(kind, message, retryable=kind in _RETRYABLE, retry_after_s=wait_s, status=status)
 
@@ -170,7 +170,7 @@ def _json_of(body: bytes) -> Json:
 
 def _read(body: Json) -> _Said:
     if isinstance(body, list) and body:  # Google's other endpoint wraps the error so
-        return _read(body[0])
+        body = body[0]
     if isinstance(body, str):
         return _Said(body)
     if not isinstance(body, dict):
@@ -200,7 +200,8 @@ def _message(error: dict[str, Json], body: dict[str, Json]) -> str:
 def _validation(detail: Json) -> str | None:
     """FastAPI's list of what is wrong, or one text."""
     if isinstance(detail, list):
-        return "; ".join(str(item["msg"]) for item in detail if isinstance(item, dict) and "msg" in item) or None
+        problems = [item.get("msg") for item in detail if isinstance(item, dict)]
+        return "; ".join(problem for problem in problems if isinstance(problem, str)) or None
     return detail if isinstance(detail, str) else None
 
 
@@ -222,7 +223,8 @@ def _status(error: dict[str, Json]) -> int | None:
 def _is_daily(detail: dict[str, Json]) -> bool:
     """Whether it tells of a quota that only tomorrow brings back."""
     violations = [item for item in _list(detail.get("violations")) if isinstance(item, dict)]
-    return any(_PER_DAY.search(str(item.get("quotaId", ""))) for item in violations)
+    quotas = [item.get("quotaId") for item in violations]
+    return any(isinstance(quota, str) and _PER_DAY.search(quota) for quota in quotas)
 
 
 def _list(value: Json) -> list[Json]:
@@ -251,7 +253,7 @@ def _wait_of_headers(headers: Mapping[str, str], now: datetime) -> float | None:
         return seconds
     try:
         moment = parsedate_to_datetime(asked)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
@@ -276,7 +278,3 @@ def _number(text: str | None) -> float | None:
     except ValueError:
         return None
     return number if 0 <= number < 1e9 else None
-
-
-def _one_line(text: str) -> str:
-    return shortened(printable(" ".join(text.split())), MAX_MESSAGE)

@@ -16,6 +16,9 @@ from ci_agent.provider import (
     StreamOptions,
     StreamStart,
 )
+from ci_agent.terminal import one_line
+
+_MAX_PROBLEM = 500
 
 
 def create_fallback_stream(streams: Sequence[tuple[Model, StreamFn]]) -> StreamFn:
@@ -47,7 +50,7 @@ class _Fallback:
                     case StreamFailed() if self._may_fall_back(event):
                         spent.append(event.message.usage)
                         del self._streams[0]
-                        problem = event.message.error_message
+                        problem = one_line(event.message.error_message or "", _MAX_PROBLEM)
                         yield StreamNotice("fallback", f"{self._streams[0][0]} in place of {model}: {problem}")
                         break
                     case StreamDone() | StreamFailed():

@@ -23,9 +23,11 @@ from ci_agent.providers.web_origin import origin_of, proxy_for
 
 MAX_ERROR_BYTES = 64 * 1024
 _MAX_REDIRECTS = 3
+_NO_PROXY = "give it as http://HOST:PORT"
 _RATIO_COUNTS_FROM_BYTES = 1 << 20
 """A small text may well shrink to nothing."""
 _GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
+_PIECE_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +59,7 @@ class Transport:
     def __init__(self, settings: TransportSettings) -> None:
         self._settings = settings
         self._clients: dict[tuple[str, str, int], _Client] = {}
+        self._abandoned: list[_Client] = []
         if settings.ca_file is not None and not settings.ca_file.is_file():
             raise ConfigurationError(f"the file of certificates {str(settings.ca_file)!r} does not exist")
 
@@ -80,9 +83,10 @@ class Transport:
 
     def close(self) -> None:
         """Let all connections go."""
-        for client in self._clients.values():
+        for client in (*self._clients.values(), *self._abandoned):
             client.close()
         self._clients.clear()
+        self._abandoned.clear()
 
     def _client(self, url: str) -> "_Client":
         origin = origin_of(url)
@@ -104,6 +108,7 @@ class Transport:
 
         def abandon() -> None:
             self._clients.pop(origin, None)
+            self._abandoned.append(client)
             client.abandon()
 
         def work(put: Callable[[Piece], None]) -> None:
@@ -156,10 +161,10 @@ class _Response:
         received = made = 0
         for chunk in self._exchange.chunks():
             received += len(chunk)
-            rest = chunk
-            while rest:
+            rest, piece = chunk, b""
+            while rest or len(piece) == _PIECE_BYTES:  # of a full piece, more may be kept back
                 try:
-                    piece = inflate.decompress(rest, 64 * 1024)
+                    piece = inflate.decompress(rest, _PIECE_BYTES)
                 except zlib.error as error:
                     raise ApiError("malformed", "the answer's compression is broken", retryable=True) from error
                 rest = inflate.unconsumed_tail
@@ -174,6 +179,7 @@ class _Client:
 
     def __init__(self, url: str, settings: TransportSettings) -> None:
         self._sockets: list[Any] = []
+        self._is_abandoned = False
         try:
             self._client = httpx.Client(
                 verify=_tls_context(settings) if url.startswith("https:") else False,
@@ -184,7 +190,8 @@ class _Client:
                 timeout=httpx.Timeout(None, connect=settings.limits.connect),
             )
         except (ImportError, ValueError, httpx.InvalidURL) as error:
-            raise ConfigurationError(f"the proxy for this server cannot be used: {error}") from error
+            problem = "it needs a package that is not installed" if isinstance(error, ImportError) else _NO_PROXY
+            raise ConfigurationError(f"the proxy for {_host(url)} cannot be used: {problem}") from None
 
     def send(self, url: str, headers: Mapping[str, str], body: bytes, put: Callable[[Piece], None]) -> None:
         """Put every piece of the response, and at last its end or what went wrong."""
@@ -192,6 +199,8 @@ class _Client:
         def trace(event: str, info: Mapping[str, Any]) -> None:
             if event.endswith(("connect_tcp.complete", "start_tls.complete")):
                 self._sockets.append(info["return_value"].get_extra_info("socket"))
+                if self._is_abandoned:
+                    self.abandon()
             elif event.endswith("send_request_headers.started"):
                 put(Connected())
 
@@ -205,12 +214,15 @@ class _Client:
             put(ApiError("timeout", f"connecting to {_host(url)} took too long", retryable=True))
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError, RuntimeError, ValueError) as error:
             # RuntimeError: the client was closed under it, because nobody waits any more.
-            put(ApiError("connection", f"the connection to {_host(url)} failed: {_cause(error)}", retryable=True))
+            put(_failure(url, error))
         finally:
+            if self._is_abandoned:
+                self.close()
             put(End())
 
     def abandon(self) -> None:
         """Break all connections, so that a thread that reads from one wakes up."""
+        self._is_abandoned = True
         for socket in self._sockets:
             with suppress(OSError):
                 socket.shutdown(2)
@@ -238,7 +250,8 @@ def _redirected(url: str, response: _Response) -> str:
     target = response.headers.get("location", "")
     try:
         new = str(httpx.URL(url).join(target))
-    except httpx.InvalidURL:
+        origin_of(new)
+    except (httpx.InvalidURL, ValueError):
         new = ""
     if response.status not in (307, 308) or not target or origin_of(new) != origin_of(url):
         where = _host(new) if new else "nowhere"
@@ -255,6 +268,14 @@ def _redirected(url: str, response: _Response) -> str:
 def _host(url: str) -> str:
     _, host, port = origin_of(url)
     return f"{host}:{port}"
+
+
+def _failure(url: str, error: Exception) -> ApiError:
+    problem = f"the connection to {_host(url)} failed: {_cause(error)}"
+    if "CERTIFICATE_VERIFY_FAILED" in problem:
+        advice = "its certificate is not trusted; if it is your own, give it with --ca-file"
+        return ApiError("connection", f"{problem}: {advice}", retryable=False)
+    return ApiError("connection", problem, retryable=True)
 
 
 def _cause(error: Exception) -> str:

@@ -32,7 +32,7 @@ _TOO_LONG = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 
-_LIMIT_AND_REQUEST = re.compile(r"limit:? (\d[\d,]*),? requested:? (\d[\d,]*)", re.IGNORECASE)
+_LIMIT_AND_REQUEST = re.compile(r"limit:? (\d[\d,]{0,20}),? requested:? (\d[\d,]{0,20})", re.IGNORECASE)
 
 
 def is_overflow(message: str) -> bool:

@@ -24,6 +24,7 @@ from ci_agent.provider import (
 )
 from ci_agent.providers.omissions import NOTHING, first_answer, last_answer, leave_out_results, without
 from ci_agent.providers.request_size import estimate_tokens
+from ci_agent.terminal import one_line
 
 ShrinkMode: TypeAlias = Literal["off", "results", "summary"]
 """What may be done to a conversation that grows too long: nothing, leave out results, also summarise."""
@@ -34,6 +35,8 @@ AFTERWARDS = 0.5
 """The share that is aimed for, so that the next turns need no shrinking."""
 MAX_ATTEMPTS = 4
 """How often one message is asked for when the server finds the request too long."""
+_MAX_SHOWN = 2_000
+"""Characters of a summary in a line of the log."""
 
 SUMMARY_REQUEST = (
     "Summarise the conversation so far for yourself: your summary will take its place. Keep the task, what was found "
@@ -153,9 +156,11 @@ class _Shrinking:
     def _take_summary(self, event: StreamDone | StreamFailed, upto: int) -> StreamNotice:
         text = event.message.text.strip()
         if isinstance(event, StreamFailed) or not text:
-            return StreamNotice("warning", f"no summary was made: {event.message.error_message or 'it was empty'}")
+            problem = one_line(event.message.error_message or "it was empty", _MAX_SHOWN)
+            return StreamNotice("warning", f"no summary was made: {problem}")
         self._omissions = replace(self._omissions, summary=text, summarised_before=upto)
-        return StreamNotice("shrunk", f"the turns up to message {upto} are sent as a summary: {text}")
+        shown = one_line(text, _MAX_SHOWN)
+        return StreamNotice("shrunk", f"the turns up to message {upto} are sent as a summary: {shown}")
 
 
 def _counted(count: int, noun: str) -> str:

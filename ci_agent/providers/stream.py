@@ -5,6 +5,7 @@ has acted on its beginning.
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -25,13 +26,17 @@ from ci_agent.provider import (
     StreamStart,
 )
 from ci_agent.providers.assembly import Assembly
-from ci_agent.providers.errors_on_wire import error_from_object, error_from_response
+from ci_agent.providers.errors_on_wire import MAX_MESSAGE, error_from_object, error_from_response
 from ci_agent.providers.failures import ApiError
 from ci_agent.providers.http import Response, Transport
 from ci_agent.providers.model_facts import cost_usd
 from ci_agent.providers.request_size import estimate_tokens, output_tokens_of_parts
 from ci_agent.providers.retry import GiveUp, RetryPolicy, next_wait_s
 from ci_agent.providers.wire import Api, ApiRequest, Target
+from ci_agent.terminal import one_line
+
+_KEY = "[the key]"
+_LONG_KEY = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +100,8 @@ class _ApiStream:
             attempt.begin(Assembly(max_output_tokens=options.max_output_tokens), request)
             try:
                 yield from self._ask(request, attempt.assembly, cancel)
-            except ApiError as failure:
+            except ApiError as error:
+                failure = _tellable(error, self.access.key)
                 lesser = None if self.api.relax is None else self.api.relax(request, failure)
                 if lesser is not None:
                     self.complaints.append(failure)
@@ -104,7 +110,7 @@ class _ApiStream:
                     continue
                 wait_s = next_wait_s(self.around.policy, failure, number, waited_s, self.around.random)
                 if isinstance(wait_s, GiveUp):
-                    raise _explained(failure, wait_s) from failure
+                    raise _explained(failure, wait_s) from None
                 number += 1
                 yield StreamNotice(
                     "retry", f"attempt {number} of {self.around.policy.attempts} in {wait_s:.1f} s: {failure.message}"
@@ -211,6 +217,20 @@ def _is_error(answer: Json) -> bool:
     if isinstance(answer, list):
         return any(_is_error(item) for item in answer[:1])
     return isinstance(answer, dict) and (bool(answer.get("error")) or answer.get("object") == "error")
+
+
+def _tellable(failure: ApiError, key: str | None) -> ApiError:
+    """In one line that is safe to print, and without the key: some servers send it back with their complaint."""
+    return replace(failure, message=one_line(without_key(failure.message, key), MAX_MESSAGE))
+
+
+def without_key(text: str, key: str | None) -> str:
+    """The text with the key in it left out, also where the key was cut; the beginnings of short keys are just words."""
+    if not key:
+        return text
+    if len(key) < _LONG_KEY:
+        return text.replace(key, _KEY)
+    return re.sub(re.escape(key[: _LONG_KEY // 2]) + r"[^\s\"']*", _KEY, text)
 
 
 def _explained(failure: ApiError, why: GiveUp) -> ApiError:
