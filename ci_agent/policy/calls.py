@@ -42,7 +42,8 @@ def expand_call(tool: str, written: Json) -> JsonObject:
     if shorthand is None:
         raise ValueError(f"write the arguments of {tool} as a mapping: a bare value stands only for a built-in tool's")
     if not isinstance(written, str):
-        raise WrongTypeError(f"the {shorthand.argument} of {tool} is text: put it in quotes")
+        cure = "" if isinstance(written, list) else ": put it in quotes"
+        raise WrongTypeError(f"the {shorthand.argument} of {tool} is text{cure or ', not a list'}")
     return {**shorthand.placeholders, shorthand.argument: written}
 
 

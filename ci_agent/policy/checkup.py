@@ -36,7 +36,8 @@ def check_policy(
         return compile_policy(of, workspace, around=around).decide
 
     results = run_own_tests(compile_policy(source, workspace, around=around))
-    return CheckedPolicy(source, tuple(lint_policy(source, compile_source, schemas)), tuple(results))
+    findings = lint_policy(source, compile_source, schemas, lambda path: (workspace.root / path).is_dir())
+    return CheckedPolicy(source, tuple(findings), tuple(results))
 
 
 def run_own_tests(policy: Policy) -> list[TestResult]:

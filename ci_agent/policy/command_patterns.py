@@ -149,6 +149,7 @@ def _double_quoted(text: str, at: int) -> tuple[str, int]:
 
 def _refuse_syntax(text: str, at: int, start: int) -> None:
     char = text[at]
+    _refuse_other_style(text, char)
     if char in _OPERATORS or (char == "#" and at == start):
         shown = "a line break" if char == "\n" else f"`{char}`"
         raise ValueError(
@@ -157,6 +158,21 @@ def _refuse_syntax(text: str, at: int, start: int) -> None:
         )
     if char == "$":
         raise ValueError(f"variables are not known when a policy is read, in {text!r}; write '$' in single quotes")
+
+
+def _refuse_other_style(text: str, char: str) -> None:
+    """Where syntax is refused that other tools have in their patterns, say how it is written here."""
+    if char in "(|" and (called := re.fullmatch(r"[A-Z]\w*\((.*)\)", text)):
+        inner = re.sub(r":\*$", " **", called[1])
+        raise ValueError(f"a pattern is the command alone, without the tool's name: write {inner!r}, not {text!r}")
+    if char in "(|" and (group := re.search(r"\((\w[^()]*\|[^()]*\w)\)", text)):
+        alternatives = "{" + group[1].replace("|", ",") + "}"
+        raise ValueError(f"alternatives are written {alternatives}, not {group[0]}, in {text!r}")
+    if char in "$(|" and text.startswith("^"):
+        raise ValueError(
+            f"a pattern is no regular expression, as {text!r} seems to be: write the words, `*` for any characters in "
+            "a word and a closing `**` for any further words"
+        )
 
 
 def _refuse_open_brace(source: str) -> None:

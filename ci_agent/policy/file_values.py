@@ -69,7 +69,7 @@ def _read_command(value: Json) -> tuple[str, ...]:
     elif isinstance(value, list):
         words = tuple(_word(word) for word in value)
     else:
-        raise WrongTypeError(f"a command is text or a list of words: write {quote(str(value))} in quotes")
+        raise WrongTypeError(f"a command is text or a list of words{_as_text(value)}")
     parse_command_pattern(words)
     if words[0].startswith("-"):
         raise ValueError(
@@ -81,8 +81,21 @@ def _read_command(value: Json) -> tuple[str, ...]:
 
 def _word(value: Json) -> str:
     if not isinstance(value, str):
-        raise WrongTypeError(f"the words of a command are text: write {quote(str(value))} in quotes")
+        raise WrongTypeError(f"the words of a command are text{_as_text(value)}")
     return value
+
+
+def _as_text(value: Json) -> str:
+    """What to write in place of a value that YAML does not read as text."""
+    if isinstance(value, dict):
+        return ', and YAML takes ": " for a mapping: put the whole in quotes'
+    if isinstance(value, list):
+        return ", and this is a list"
+    if value is None:
+        return ", and YAML takes this for nothing: put it in quotes"
+    spelled = str(value).lower() if isinstance(value, bool) else str(value)
+    kind = "a boolean" if isinstance(value, bool) else "a number"
+    return f", and YAML takes {spelled} for {kind}: write {quote(spelled)} in quotes"
 
 
 @lru_cache(maxsize=1024)

@@ -1,5 +1,6 @@
 """Plain data against a pydantic model, with errors that say where in the file, what is wrong and what to write."""
 
+import re
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -152,6 +153,8 @@ _EXPECTED: Mapping[str, str] = {
     "none_required": "nothing",
 }
 
+_GLUED_KEY = re.compile(r"([A-Za-z_]+):(?=\S)(.*)")
+
 _BOUNDS: Mapping[str, str] = {
     "greater_than_equal": "at least {ge:g}",
     "greater_than": "more than {gt:g}",
@@ -182,11 +185,16 @@ def _explain(problem: _Problem, model: type[BaseModel]) -> str:
         return f"expected text of the form {context['pattern']}, got {_shown(error['input'])}"
     expected = context["expected"] if kind == "union" else _EXPECTED.get(kind)
     if expected:
-        return f"expected {expected}, got {_shown(error['input'])}" + _quoting_hint(str(expected), error["input"])
+        unit = " of seconds" if expected == "a number" and str(problem.path[-1]).endswith("_s") else ""
+        return f"expected {expected}{unit}, got {_shown(error['input'])}" + _hint(str(expected), error["input"])
     return error["msg"][:1].lower() + error["msg"][1:]
 
 
 def _unknown_key(key: str, known: Sequence[str]) -> str:
+    name, colon, value = key.partition(":")
+    if colon and name in known:
+        meant = f"{name}: {value}".splitlines()[0]
+        return f"unknown key {quote(key)}: a blank belongs after the colon: write {quote(meant)}"
     close = nearest(key, known)
     if close:
         return f"unknown key {quote(key)}: did you mean {quote(close)}?"
@@ -200,11 +208,13 @@ def _not_among(value: Json, expected: str) -> str:
     return f"expected {_either(words)}, got {_shown(value)}{hint}"
 
 
-def _quoting_hint(expected: str, value: Json) -> str:
+def _hint(expected: str, value: Json) -> str:
     if "text" in expected and isinstance(value, bool | int | float):
         return f": write {quote(_shown_scalar(value))} in quotes"
     if "number" in expected and isinstance(value, str) and value.isdecimal():
         return ": write it without quotes"
+    if "mapping" in expected and isinstance(value, str) and (match := _GLUED_KEY.match(value)):
+        return f": a blank belongs after the colon: write {quote(f'{match[1]}: {match[2]}')}"
     return ""
 
 

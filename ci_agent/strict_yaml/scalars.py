@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from functools import reduce
 
 from ci_agent.json_types import MAX_INTEGER_DIGITS, Json
 from ci_agent.strict_yaml.text import quote
@@ -41,7 +42,7 @@ class AmbiguousScalarError(ValueError):
     def __init__(self, problem: str, text: str, value: str | None = None) -> None:
         self.as_key = f"{problem}: write {quote(text)} in quotes"
         """The message for a key, which is always text."""
-        super().__init__(f"{problem}: write {value}, or {quote(text)} in quotes" if value else self.as_key)
+        super().__init__(f"{self.as_key} if text is meant, else {value}" if value else self.as_key)
 
 
 def parse_plain(text: str) -> Json:
@@ -84,5 +85,7 @@ def _number_meant(text: str) -> str | None:
     number = text.replace("_", "")
     if re.fullmatch(r"[-+]?0[oOxXbB][0-9a-fA-F]+", number):
         return str(int(number, 0))
+    if re.fullmatch(r"[0-9]+(?::[0-5]?[0-9])+", number):
+        return str(reduce(lambda total, digits: 60 * total + int(digits), number.split(":"), 0))
     number = re.sub(r"^([-+]?)0+(?=[0-9])", r"\1", number)
     return number if _NUMBER.fullmatch(number) else None

@@ -77,7 +77,8 @@ _EXPLANATIONS = (
     _Explanation(
         "",
         "mapping values are not allowed",
-        'a ":" cannot stand here: put text that contains ": " in quotes, or check the indentation',
+        'a ":" cannot stand here: put text that contains ": " in quotes, a mapping within a line in {{}}, or check the '
+        "indentation",
     ),
     _Explanation(
         "simple key",
@@ -105,11 +106,31 @@ def explain_syntax_error(error: yaml.YAMLError, text: str) -> tuple[int, str]:
     start = error.context_mark.index if error.context_mark else here
     if text[here : here + 1] == "\t" or "tab character" in (error.problem or ""):
         return text.index("\t", here), TAB_PROBLEM
+    glued = _glued_above(text, here) if "mapping values" in (error.problem or "") else None
+    if glued is not None:
+        return glued
+    if "block collection" in (error.context or "") and (item := _GLUED_ITEM.match(text, here)):
+        return here, f"{text_at(text, here)}: a blank belongs after the dash: write {quote(f'- {item[1]}')}"
     for known in _EXPLANATIONS:
         if known.context in (error.context or "") and known.problem in (error.problem or ""):
             offset = start if known.at_start else here
             return offset, _fill(known.sentence, text, offset, start)
     return here, f"this is not YAML: {error.problem}"
+
+
+_GLUED_ITEM = re.compile(r"-([A-Za-z_][^\n]*)")
+
+_GLUED_KEY = re.compile(r"[ ]*(?:- +)*([A-Za-z_]+):(\S[^\n]*)")
+
+
+def _glued_above(text: str, offset: int) -> tuple[int, str] | None:
+    """The key without a blank after its colon on the line above, to which YAML adds the line of the offset."""
+    line_start = text.rfind("\n", 0, offset)
+    above = text.rfind("\n", 0, max(line_start, 0)) + 1
+    key = _GLUED_KEY.match(text, above, max(line_start, 0))
+    if key is None:
+        return None
+    return key.start(1), f"a blank belongs after the colon: write {quote(f'{key[1]}: {key[2]}')}"
 
 
 TAB_PROBLEM = 'tab character: indent with spaces, and write "\\t" in double quotes where a tab is meant'

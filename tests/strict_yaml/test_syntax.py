@@ -4,9 +4,16 @@ import yaml
 from ci_agent.errors import InvalidFileError
 from ci_agent.strict_yaml import load_yaml
 
+COLON = (
+    'a ":" cannot stand here: put text that contains ": " in quotes, a mapping within a line in {}, or check the '
+    "indentation"
+)
+
 BROKEN = [
-    ("a: b: c", '1:5: a ":" cannot stand here: put text that contains ": " in quotes, or check the indentation'),
-    ("a: 1\n  b: 2", '2:4: a ":" cannot stand here: put text that contains ": " in quotes, or check the indentation'),
+    ("- id:b\n  allow: read", '1:3: a blank belongs after the colon: write "id: b"'),
+    ("a:\n  - id: b\n  -id: c", '3:3: "-id: c": a blank belongs after the dash: write "- id: c"'),
+    ("a: b: c", f"1:5: {COLON}"),
+    ("a: 1\n  b: 2", f"2:4: {COLON}"),
     (
         "a: 1\nb\nc: 2",
         '2:1: "b" stands where a key is expected, and no ":" follows it: add one, or check the indentation',
@@ -86,10 +93,12 @@ def test_all_problems_are_named_in_the_order_of_the_file() -> None:
     with pytest.raises(InvalidFileError) as caught:
         load_yaml("a: no\nb: &x 1\na: 010\nc: [", "f.yml")
     assert str(caught.value).splitlines() == [
-        'f.yml:1:4: no is a boolean to some readers and text to others: write false, or "no" in quotes',
+        "f.yml:1:4: no is a boolean to some readers and text to others: "
+        'write "no" in quotes if text is meant, else false',
         'f.yml:2:4: "&x" begins with "&", which YAML takes for an anchor: put it in quotes',
         'f.yml:3:1: the key "a" appears twice: the first is on line 1',
-        'f.yml:3:4: a number with a leading zero is octal to some readers: write 10, or "010" in quotes',
+        "f.yml:3:4: a number with a leading zero is octal to some readers: "
+        'write "010" in quotes if text is meant, else 10',
         'f.yml:5:1: a value is missing here: write "" for empty text',
     ]
     assert (caught.value.line, caught.value.column) == (1, 4)

@@ -18,6 +18,7 @@ LintCode: TypeAlias = Literal[
     "shadowed",  # a deny rule forbids everything that the rule would grant
     "grants-everything",  # every command, every tool of every server, every host
     "runs-any-code",  # a wildcard on an interpreter, a shell or a launcher
+    "narrow-deny",  # a deny rule that leaves open what it seems to forbid: further words, what is in a folder
     "no-word-boundary",  # `git*` is about gitk too
     "environment",  # a variable that makes programs run something else
     "edits-what-runs",  # one rule may write what another one runs
@@ -56,6 +57,8 @@ class Subject:
     """The decisions of a policy that consists of these rules alone."""
     schemas: Mapping[str, JsonObject]
     """Schemas of the arguments of all tools that are configured, by name."""
+    is_folder: Callable[[str], bool]
+    """Whether a path of the workspace is a folder that exists."""
 
     @property
     def own_rules(self) -> list[Rule]:

@@ -33,7 +33,7 @@ def lint(tmp_path: Path) -> Lint:
     def run(rules: str, **more_schemas: JsonObject) -> list[LintFinding]:
         schemas = {**SCHEMAS, **more_schemas}
         source = load_policy_source(text=f"policy: 1\n{rules}", known_tools=schemas)
-        findings = lint_policy(source, compile_source, schemas)
+        findings = lint_policy(source, compile_source, schemas, lambda path: (tmp_path / path).is_dir())
         for finding in findings:
             if finding.witness:
                 decision = compile_source(source)(finding.witness.tool, finding.witness.arguments)
