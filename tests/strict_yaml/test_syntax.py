@@ -93,12 +93,16 @@ def test_all_problems_are_named_in_the_order_of_the_file() -> None:
     with pytest.raises(InvalidFileError) as caught:
         load_yaml("a: no\nb: &x 1\na: 010\nc: [", "f.yml")
     assert str(caught.value).splitlines() == [
-        "f.yml:1:4: no is a boolean to some readers and text to others: "
-        'write "no" in quotes if text is meant, else false',
+        (
+            "f.yml:1:4: no is a boolean to some readers and text to others: "
+            'write "no" in quotes if text is meant, else false'
+        ),
         'f.yml:2:4: "&x" begins with "&", which YAML takes for an anchor: put it in quotes',
         'f.yml:3:1: the key "a" appears twice: the first is on line 1',
-        "f.yml:3:4: a number with a leading zero is octal to some readers: "
-        'write "010" in quotes if text is meant, else 10',
+        (
+            "f.yml:3:4: a number with a leading zero is octal to some readers: "
+            'write "010" in quotes if text is meant, else 10'
+        ),
         'f.yml:5:1: a value is missing here: write "" for empty text',
     ]
     assert (caught.value.line, caught.value.column) == (1, 4)
