@@ -54,7 +54,7 @@ def effect(policy: MakePolicy) -> Callable[[str], str]:
         "timeout 5 bash -c 'ls {a,b}'",
         "sh -c 'ls a && cat b | cat'",
         "sh -eu -o pipefail -c 'for f in a b; do cat \"$f\"; done'",
-        "find . -exec sh -c 'cat a' _ {} \\;",
+        "find . -exec sh -c 'cat a' ';'",
         "busybox sh -c 'ls a'",
         "X=1 sh -c 'ls a'",
         "LC_ALL=C sh -c 'ls a'",
