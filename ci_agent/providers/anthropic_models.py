@@ -149,7 +149,7 @@ def _is_known(key: str, value: Json) -> bool:
         case "additionalProperties":
             return value is False
         case "format":
-            return value in _FORMATS
+            return isinstance(value, str) and value in _FORMATS
         case "minItems":
             return value in (0, 1)
         case _:
