@@ -3,7 +3,7 @@
 import json
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -42,11 +42,11 @@ def outcome_of(events: Iterator[ContentEvent], assembly: Assembly) -> Outcome:
         assert_well_formed(list(events))
     except ApiError as error:
         failure = error
-    named = (assembly.response_id, assembly.model)
+    stop_reason = assembly.stop_reason if failure is None else "error"
+    outcome = Outcome(assembly.content, stop_reason, assembly.usage, assembly.response_id, assembly.model)
     if failure is None:
-        return Outcome(assembly.content, assembly.stop_reason, assembly.usage, *named)
-    how = (failure.kind, failure.retryable, failure.message)
-    return Outcome(assembly.content, "error", assembly.usage, *named, *how)
+        return outcome
+    return replace(outcome, error=failure.kind, retryable=failure.retryable, problem=failure.message)
 
 
 def assert_well_formed(events: list[ContentEvent]) -> None:
@@ -68,7 +68,9 @@ def read_whole(body: Json) -> Outcome:
 
 
 def stream(*events: JsonObject) -> bytes:
-    return "".join(f"event: {event.get('type', '')}\ndata: {json.dumps(event)}\n\n" for event in events).encode()
+    return "".join(f"event: {event.get('type', '')}\ndata: {json.dumps(event)}\n\n" for event in events).encode(
+        "utf-8", "replace"
+    )
 
 
 def begin(id_: str = "msg_1") -> JsonObject:
