@@ -74,6 +74,16 @@ def _reasons(happened: Happened) -> dict[ResultReason, str | None]:
         found["limit"] = happened.limit
     if happened.stopped_by is not None:
         found["stopped"] = happened.stopped_by
+    if not found and last is not None and last.stop_reason == "length" and not _is_whole(happened.output):
+        found["limit"] = (
+            f"the answer was cut off at its maximum length ({last.usage.output_tokens} tokens): raise "
+            "--max-output-tokens, or ask for a shorter answer"
+        )
     if not found and happened.output is not None and not happened.output.satisfied:
         found["schema_mismatch"] = f"the answer does not satisfy the output schema: {happened.output.problem}"
     return found
+
+
+def _is_whole(output: StructuredOutput | None) -> bool:
+    """A JSON value that satisfies its schema lacks nothing, wherever the message ended."""
+    return output is not None and output.satisfied

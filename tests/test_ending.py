@@ -9,13 +9,17 @@ import pytest
 from ci_agent import RunSettings, load_policy
 from ci_agent.ending import Happened, conclude_run
 from ci_agent.exit_codes import ToolCallCounts
-from ci_agent.messages import AssistantMessage, TextContent
+from ci_agent.messages import AssistantMessage, TextContent, Usage
 from ci_agent.structured_output import StructuredOutput
 from ci_agent.transcript.run_facts import RunEnding
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 ANSWER = AssistantMessage((TextContent("Done."),), "stop", "p", "m", "a", NOW)
 FAILED = AssistantMessage((), "error", "p", "m", "a", NOW, error_message="overloaded", error_retryable=True)
+CUT_OFF = AssistantMessage((TextContent("Do"),), "length", "p", "m", "a", NOW, Usage(output_tokens=7))
+CUT_OFF_ERROR = (
+    "the answer was cut off at its maximum length (7 tokens): raise --max-output-tokens, or ask for a shorter answer"
+)
 
 FINE = Happened(
     messages=(ANSWER,),
@@ -46,6 +50,12 @@ def settings(tmp_path: Path) -> RunSettings:
             replace(FINE, messages=(FAILED,)),
             RunEnding("provider_error", 4, error="overloaded", error_retryable=True),
         ),
+        (replace(FINE, messages=(CUT_OFF,)), RunEnding("limit", 6, error=CUT_OFF_ERROR)),
+        (
+            replace(FINE, messages=(CUT_OFF,), delivery_problem="nobody listens", tool_calls=ToolCallCounts(denied=1)),
+            RunEnding("limit", 6, error=CUT_OFF_ERROR),
+        ),
+        (replace(FINE, messages=(CUT_OFF, ANSWER)), RunEnding("completed", 0)),
         (replace(FINE, limit="9 turns"), RunEnding("limit", 6, error="9 turns")),
         (replace(FINE, stopped_by="trap", denial_fails=True), RunEnding("stopped", 5, error="trap")),
         (replace(FINE, timed_out_after_s=2.5), RunEnding("timeout", 124, error="the run took longer than 2.5 s")),
@@ -79,3 +89,12 @@ def test_an_answer_without_the_schema_is_a_mismatch_only_when_nothing_worse_happ
     assert missed.error == "the answer does not satisfy the output schema: it is not JSON"
     failed = conclude_run(replace(FINE, output=output, messages=(FAILED,)), settings, tampered=False)
     assert (failed.reason, failed.exit_code) == ("provider_error", 4)
+
+
+@pytest.mark.parametrize(("satisfied", "reason"), [(True, "completed"), (False, "limit")])
+def test_json_that_satisfies_its_schema_is_whole_wherever_the_message_ended(
+    settings: RunSettings, satisfied: bool, reason: str
+) -> None:
+    output = StructuredOutput({}, lambda: NOW, satisfied=satisfied)
+    happened = replace(FINE, messages=(CUT_OFF,), output=output)
+    assert conclude_run(happened, settings, tampered=False).reason == reason

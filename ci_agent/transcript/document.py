@@ -4,6 +4,7 @@ import hashlib
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Final
 
 from ci_agent.errors import RecordError
 from ci_agent.json_types import JsonObject
@@ -150,7 +151,7 @@ def _result_json(story: Story) -> JsonObject:
     return {
         "reason": ending["reason"],
         "exit_code": ending["exit_code"],
-        "final_text": _final_text(story),
+        "final_text": _final_text(story, ending["reason"]),
         "structured_output": ending["structured_output"],
         "tool_calls": story.counts(),
         "error": ending["error"],
@@ -158,14 +159,24 @@ def _result_json(story: Story) -> JsonObject:
     }
 
 
-def _final_text(story: Story) -> str | None:
-    """The last thing that the model said in a message that was not cut short by a failure."""
-    texts = (
-        "".join(part["text"] for part in message["content"] if part["type"] == "text")
-        for message in reversed(_assistant_messages(story))
-        if message["stop_reason"] not in ("error", "aborted")
-    )
-    return next(filter(None, texts), None)
+_ENDED_BY_ITSELF: Final = frozenset({"completed", "denied", "schema_mismatch"})
+
+
+def _final_text(story: Story, reason: str) -> str | None:
+    """The answer: the last thing that the model said. None when it had not come to its end, for what it said on the
+    way to its calls answers nothing.
+    """
+    messages = _assistant_messages(story)
+    if not messages or messages[-1]["stop_reason"] in ("error", "aborted"):
+        return None
+    if _has_calls(messages[-1]) and reason not in _ENDED_BY_ITSELF:
+        return None
+    texts = ("".join(part["text"] for part in each["content"] if part["type"] == "text") for each in messages)
+    return next(filter(None, reversed([*texts])), None)
+
+
+def _has_calls(message: JsonObject) -> bool:
+    return any(part["type"] == "tool_call" for part in message["content"])
 
 
 def _assistant_messages(story: Story) -> list[JsonObject]:

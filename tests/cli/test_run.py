@@ -321,3 +321,17 @@ def test_the_system_prompt_is_on_record(run_json: Run, script: Write, workspace:
     flags = ["--policy", "read-only", "--model", script("turns: [{text: hi}]"), "--append-system-file", "more.txt"]
     _, document = run_json(*flags, "Go.")
     assert document["model"]["options"]["system_prompt"].endswith("\n\nSpeak German.")
+
+
+def test_an_answer_that_was_cut_off_exits_6_and_says_so(run_json: Any, script: Any) -> None:
+    model = script("turns:\n  - {text: half an ans, stop_reason: length}\n")
+    code, document = run_json("--policy", "read-only", "--model", model, "go")
+    result = document["result"]
+    assert (code, result["reason"], result["final_text"]) == (6, "limit", "half an ans")
+    assert "cut off at its maximum length" in result["error"]
+
+
+def test_what_was_said_on_the_way_is_no_answer(run_json: Any, script: Any) -> None:
+    model = script("turns:\n  - {text: I look., tool_calls: [{name: ls, arguments: {}}]}\n  - {text: Done.}\n")
+    code, document = run_json("--policy", "read-only", "--model", model, "--max-turns", "1", "go")
+    assert (code, document["result"]["final_text"]) == (6, None)

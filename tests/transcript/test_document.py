@@ -228,13 +228,14 @@ def test_a_run_of_no_messages_has_no_text_and_no_cost(path: Path, document: Json
 @pytest.mark.parametrize(
     ("last", "expected"),
     [
-        ({"content": [{"type": "text", "text": "half an ans"}], "stop_reason": "error"}, "I look."),
+        ({"content": [{"type": "text", "text": "half an ans"}], "stop_reason": "error"}, None),
+        ({"content": [{"type": "text", "text": "half an ans"}], "stop_reason": "aborted"}, None),
         ({"content": [], "stop_reason": "stop"}, "I look."),
         ({"content": [{"type": "text", "text": "done"}], "stop_reason": "length"}, "done"),
     ],
 )
 def test_the_final_text_is_the_last_that_the_model_finished(
-    path: Path, document: JsonObject, last: JsonObject, expected: str
+    path: Path, document: JsonObject, last: JsonObject, expected: str | None
 ) -> None:
     contents = read_journal(path.with_name("t.json.journal"))
     records = json.loads(json.dumps(contents.records))

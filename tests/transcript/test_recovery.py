@@ -134,7 +134,7 @@ def test_a_recovered_document_says_what_it_is(record_until: RecordUntil) -> None
     assert document["result"] == {
         "reason": "unknown",
         "exit_code": None,
-        "final_text": "I look.",
+        "final_text": None,
         "structured_output": None,
         "tool_calls": {"ok": 0, "error": 0, "denied": 0, "cancelled": 2, "unknown": 1},
         "error": "the run did not come to its end",
