@@ -17,7 +17,7 @@ from ci_agent.providers.gemini_arguments import PartialArguments
 from ci_agent.providers.other_formats import refuse_other_formats
 from ci_agent.providers.sse import read_json_events
 from ci_agent.providers.usage_counts import count_at
-from ci_agent.providers.wire_json import can_be_sent, list_at, object_at, text_at
+from ci_agent.providers.wire_json import can_be_sent, list_at, object_at, text_at, value_at
 
 ENDPOINT = ":generateContent"
 SIGNATURE = "thoughtSignature"
@@ -125,9 +125,7 @@ class _GeminiReader:
         if isinstance(part, dict) and isinstance(part.get("functionCall"), dict):
             yield from self._call_part(part["functionCall"], replay)
         elif replay or text_at(part, "text"):
-            kind: Literal["text", "thinking"] = (
-                "thinking" if object_at({"part": part}, "part").get("thought") else "text"
-            )
+            kind: Literal["text", "thinking"] = "thinking" if value_at(part, "thought") is True else "text"
             yield from self._say(kind, text_at(part, "text"), replay)
 
     def _say(self, kind: Literal["text", "thinking"], text: str, replay: JsonObject) -> Iterator[ContentEvent]:
