@@ -2,26 +2,72 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
-from ci_agent.errors import InvalidFileError
+from ci_agent.errors import ConfigurationError, InvalidFileError
 from ci_agent.json_types import Json
 from ci_agent.strict_yaml import nearest, read_yaml
 from ci_agent.text_files import MAX_TEXT_FILE_BYTES, decode_text, read_text_file
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
+_PLACES = "ci_agent.config_places"
+"""Key of the context's `meta`: where in the config file the values stand, by the parameters' names."""
+
 EXIT_NEGATIVE = 1
 """The row `negative` of the table of exit codes."""
+
+
+class SourcedOption(click.Option):
+    """An option whose wrong value is blamed on the variable that it came from."""
+
+    def process_value(self, ctx: click.Context, value: Any) -> Any:
+        try:
+            return super().process_value(ctx, value)
+        except click.BadParameter as error:
+            where = set_in(ctx, self)
+            error.param_hint = f"{self.opts[0]}{where}" if where else error.param_hint
+            raise
+
+
+def set_in(ctx: click.Context, parameter: click.Parameter) -> str:
+    """Where the value of an option came from, to be added to its name; empty for the command line."""
+    source = ctx.get_parameter_source(parameter.name or "")
+    if source is ParameterSource.ENVIRONMENT:
+        return f" (the variable {parameter.envvar})"
+    place = ctx.meta.get(_PLACES, {}).get(parameter.name) if source is ParameterSource.DEFAULT_MAP else None
+    return f" ({place})" if place else ""
+
+
+@contextmanager
+def blamed_on(name: str) -> Iterator[None]:
+    """What is wrong with the value of this parameter is said together with where the value came from."""
+    try:
+        yield
+    except InvalidFileError:
+        raise
+    except ConfigurationError as error:
+        where = _set_in(name)
+        raise (ConfigurationError(f"{error}{where}") if where else error) from error
+    except click.BadParameter as error:
+        error.param_hint = f"{error.param_hint}{_set_in(name)}"
+        raise
+
+
+def _set_in(name: str) -> str:
+    ctx = click.get_current_context()
+    return set_in(ctx, next(parameter for parameter in ctx.command.params if parameter.name == name))
 
 
 def option(flag: str, *more: str, **attributes: Any) -> Callable[[Decorated], Decorated]:
     """`click.option` that also reads `CI_AGENT_` and the flag's name; `attributes` are click's own."""
     variable = "CI_AGENT_" + flag.removeprefix("--").upper().replace("-", "_")
-    return click.option(flag, *more, envvar=variable, **attributes)
+    return click.option(flag, *more, envvar=variable, cls=SourcedOption, **attributes)
 
 
 def read_config(ctx: click.Context, _parameter: click.Parameter, path: str | None) -> str | None:
@@ -31,19 +77,40 @@ def read_config(ctx: click.Context, _parameter: click.Parameter, path: str | Non
     document = read_yaml(path, "config file")
     if not isinstance(document.value, dict):
         raise document.error((), "a config file holds options by name, such as `policy: read-only`")
-    names = {
-        flag.removeprefix("--"): parameter.name
+    options = {
+        flag.removeprefix("--"): parameter
         for parameter in ctx.command.params
         if isinstance(parameter, click.Option) and parameter.name not in {"config", "help"}
         for flag in parameter.opts
         if flag.startswith("--")
     }
     for key in document.value:
-        if key not in names:
-            problem = f"no option is called {key!r}{did_you_mean(key, names)}"
+        if key not in options:
+            problem = f"no option is called {key!r}{did_you_mean(key, options)}"
             raise InvalidFileError(path, *document.key_place((key,)), problem)
-    ctx.default_map = {names[key]: value for key, value in document.value.items()}
+    for key, value in document.value.items():
+        wrong = _problem(ctx, options[key], value)
+        if wrong:
+            raise document.error((key,), wrong)
+    places = {key: document.place((key,)) for key in document.value}
+    ctx.meta[_PLACES] = {options[key].name: f"{path}:{place.line}:{place.column}" for key, place in places.items()}
+    ctx.default_map = {options[key].name or key: value for key, value in document.value.items()}
     return path
+
+
+def _problem(ctx: click.Context, parameter: click.Option, value: Json) -> str | None:
+    """Why the option cannot have a value of the config file; None: it can."""
+    if parameter.is_flag and not isinstance(value, bool):
+        return f"--{parameter.opts[0].lstrip('-')} is switched on or off: write true or false"
+    if not parameter.is_flag and isinstance(value, bool | dict | None):
+        return f"{parameter.opts[0]} takes a value of its own: write it as text or a number"
+    if isinstance(value, list) != parameter.multiple:
+        return f"{parameter.opts[0]} takes {'a list of values: put it in []' if parameter.multiple else 'one value'}"
+    try:
+        parameter.type_cast_value(ctx, value)
+    except click.BadParameter as error:
+        return f"{parameter.opts[0]}: {error.message}"
+    return None
 
 
 def read_text_or_stdin(path: str, what: str) -> str:
@@ -70,9 +137,7 @@ def format_option(command: Decorated) -> Decorated:
 
 def policy_option(command: Decorated) -> Decorated:
     """`--policy NAME|FILE`, required, passed as `policy_name`."""
-    return click.option("--policy", "policy_name", metavar="NAME|FILE", envvar="CI_AGENT_POLICY", required=True)(
-        command
-    )
+    return option("--policy", "policy_name", metavar="NAME|FILE", required=True)(command)
 
 
 def workspace_option(command: Decorated) -> Decorated:

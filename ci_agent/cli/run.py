@@ -14,7 +14,7 @@ import click
 
 from ci_agent.cancellation import CancelToken
 from ci_agent.cli.model_options import check_model, model_options, read_model_settings
-from ci_agent.cli.options import did_you_mean, option, read_config, read_text_or_stdin
+from ci_agent.cli.options import blamed_on, did_you_mean, option, read_config, read_text_or_stdin
 from ci_agent.cli.output import (
     OutputFormat,
     check_answer_file,
@@ -164,16 +164,21 @@ def _ignore(_thing: object) -> None:
 def _settings(flags: Mapping[str, Any]) -> RunSettings:
     if not flags["model"]:
         raise click.UsageError(f"Missing option '--model'. {known_models()}")
-    check_model(flags["model"], "--model")
+    with blamed_on("model"):
+        check_model(flags["model"], "--model")
+    with blamed_on("policy"):
+        policy = load_policy(flags["policy"], workspace=flags["workspace"])
+    with blamed_on("tools"):
+        tools = _tools(flags["tools"])
     return RunSettings(
         prompt=_prompt(flags),
-        policy=load_policy(flags["policy"], workspace=flags["workspace"]),
+        policy=policy,
         model=flags["model"],
         model_settings=read_model_settings(flags),
         context=_context(flags),
         system_prompt=_optional_text(flags["system_file"], "system prompt file"),
         append_system_prompt=_optional_text(flags["append_system_file"], "system prompt file"),
-        tools=_tools(flags["tools"]),
+        tools=tools,
         limits=Limits(
             max_turns=flags["max_turns"],
             max_tool_calls=flags["max_tool_calls"],

@@ -137,3 +137,46 @@ def test_a_spill_folder_that_is_missing_is_refused(ci_agent: Any, good: dict[str
 def test_a_secret_that_is_not_set_is_named(ci_agent: Any, good: dict[str, str]) -> None:
     done = ci_agent("run", *flags({**good, "--secret-env": "PLIAN"}), "Go.")
     assert (done.returncode, "--secret-env PLIAN: no such variable is set" in done.stderr) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("fail-on-denied: sometimes", "c.yml:1:17: --fail-on-denied: 'sometimes' is not one of"),
+        ("max-turns: 0", "c.yml:1:12: --max-turns: 0 is not in the range"),
+        ("timeout: ten", "c.yml:1:10: --timeout: 'ten' is not a valid float"),
+        ("policy: [review]", "c.yml:1:9: --policy takes one value"),
+        ("quiet: 1", "c.yml:1:8: --quiet is switched on or off: write true or false"),
+        ("pass-env: CI", "c.yml:1:11: --pass-env takes a list of values: put it in []"),
+        ("max-turns: true", "c.yml:1:12: --max-turns takes a value of its own"),
+        ("quiet: true\npolicy: nope", "(c.yml:2:9)"),
+        ("tools: red", "--tools (c.yml:1:8): there is no tool 'red'"),
+        ("model: nobody", "--model (c.yml:1:8): 'nobody' names no model"),
+    ],
+)
+def test_a_wrong_value_in_the_config_file_is_named_with_its_place(
+    ci_agent: Any, workspace: Path, line: str, told: str
+) -> None:
+    (workspace / "c.yml").write_text(line + "\n")
+    given = {"policy": "read-only", "model": "scripted:x.yaml"}
+    flags = [word for name, value in given.items() if f"{name}:" not in line for word in (f"--{name}", value)]
+    done = ci_agent("run", "--config", "c.yml", *flags, "go")
+    assert (done.returncode in {2, 3}, done.stdout) == (True, "")
+    assert told in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "variable", "value"),
+    [
+        (["run", "--policy", "read-only", "--model", "scripted:x", "go"], "CI_AGENT_MAX_TURNS", "abc"),
+        (["run", "--policy", "read-only", "go"], "CI_AGENT_MODEL", "nobody"),
+        (["run", "--model", "scripted:x", "go"], "CI_AGENT_POLICY", "nope"),
+        (["policy", "explain", "--tool", "ls", "--args", "{}"], "CI_AGENT_POLICY", "nope"),
+    ],
+)
+def test_a_wrong_value_in_a_variable_is_named_with_it(
+    ci_agent: Any, command: list[str], variable: str, value: str
+) -> None:
+    done = ci_agent(*command, env={variable: value})
+    assert (done.returncode in {2, 3}, done.stdout) == (True, "")
+    assert f"(the variable {variable})" in done.stderr

@@ -117,17 +117,25 @@ def test_a_file_of_calls_is_decided_line_by_line(ci_agent: Any, policy: Write, w
     calls = [{"tool": "read", "args": {"path": "a"}}, {"tool": "bash", "args": {"command": "git push"}}]
     (workspace / "calls.jsonl").write_text("".join(json.dumps(call) + "\n" for call in calls))
     done = ci_agent("policy", "explain", "--policy", "policy.yml", "--calls", "calls.jsonl", "--format", "json")
-    assert [json.loads(line)["effect"] for line in done.stdout.splitlines()] == ["allow", "deny"]
+    assert [(decision["line"], decision["effect"]) for decision in map(json.loads, done.stdout.splitlines())] == [
+        (1, "allow"),
+        (2, "deny"),
+    ]
+    first, second = ci_agent(
+        "policy", "explain", "--policy", "policy.yml", "--calls", "calls.jsonl"
+    ).stdout.splitlines()
+    assert first == "1  read  a  allow  Allowed by policy rule look."
+    assert second.startswith("2  bash  git push  deny  Blocked: no policy rule allows running `git push`.")
 
 
 def test_a_line_that_is_no_call_is_named(ci_agent: Any, policy: Write, workspace: Path) -> None:
     policy(RULES)
-    (workspace / "calls.jsonl").write_text('{"tool": "read", "args": {}}\n{"tool": 1}\n')
+    (workspace / "calls.jsonl").write_text('{"tool": "read", "args": {}}\n{"tool": 1}\n\n{\n')
     done = ci_agent("policy", "explain", "--policy", "policy.yml", "--calls", "calls.jsonl")
-    assert (done.returncode, done.stderr.strip()) == (
-        3,
-        'ci-agent: calls.jsonl:2:1: a call is written {"tool": NAME, "args": {...}}',
-    )
+    first, second = done.stderr.splitlines()
+    assert (done.returncode, done.stdout) == (3, "")
+    assert first == 'ci-agent: calls.jsonl:2:1: a call is written {"tool": NAME, "args": {...}}'
+    assert second.startswith("ci-agent: calls.jsonl:4:1: the line is not JSON: ")
 
 
 @pytest.mark.parametrize("flags", [[], ["--tool", "read"], ["--tool", "read", "--args", "{}", "--calls", "x"]])

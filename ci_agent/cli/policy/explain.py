@@ -1,22 +1,31 @@
 """`ci-agent policy explain`: calls decided as in a run, with what they would do."""
 
 import json
-from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import click
 
-from ci_agent.cli.options import EXIT_NEGATIVE, echo_json, format_option, policy_option, workspace_option
-from ci_agent.errors import InvalidFileError
+from ci_agent.call_summary import summarise_arguments
+from ci_agent.cli.options import EXIT_NEGATIVE, blamed_on, echo_json, format_option, policy_option, workspace_option
 from ci_agent.explain import explain_call
 from ci_agent.hooks import Decision
-from ci_agent.json_types import parse_json
-from ci_agent.policy.decide import Policy
+from ci_agent.json_types import Json, parse_json
 from ci_agent.ready_policy import load_policy
 from ci_agent.reports.decision import render_decision
+from ci_agent.strict_yaml import Place, raise_problems
+from ci_agent.terminal import printable
 from ci_agent.text_files import read_text_file
-from ci_agent.tool import Tool
 from ci_agent.tools.table import tools_without_a_run
 from ci_agent.transcript.as_json import decision_json
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    line: int
+    """Where in the file of calls, counted from 1."""
+    tool: str
+    raw_arguments: str
+    arguments: Json
 
 
 @click.command(
@@ -49,36 +58,54 @@ def explain_command(  # noqa: PLR0913, PLR0917 - one for each option
     """
     if (calls is None) == (tool is None or arguments is None):
         raise click.UsageError("Give --tool and --args for one call, or --calls for a file of them.")
-    policy = load_policy(policy_name, workspace=workspace)
+    with blamed_on("policy_name"):
+        policy = load_policy(policy_name, workspace=workspace)
     tools = tools_without_a_run()
     if calls is None:
         decisions = [explain_call(policy, tools, tool or "", arguments or "")]
+        _show(decisions[0], output_format)
     else:
-        decisions = list(_decide_calls(policy, tools, calls))
-    for decision in decisions:
-        _show(decision, output_format, one_line=calls is not None)
+        read = _read_calls(calls)
+        decisions = [explain_call(policy, tools, call.tool, call.raw_arguments) for call in read]
+        for call, decision in zip(read, decisions, strict=True):
+            _show_line(call, decision, output_format)
     return EXIT_NEGATIVE if expect and any(decision.effect != expect for decision in decisions) else 0
 
 
-def _decide_calls(policy: Policy, tools: Mapping[str, Tool], file: str) -> Iterator[Decision]:
+def _read_calls(file: str) -> list[_Call]:
+    """The calls of a file; InvalidFileError that names every line that is none."""
+    calls: list[_Call] = []
+    problems: list[tuple[Place, str]] = []
     for number, line in enumerate(read_text_file(file, "calls file").splitlines(), 1):
         if line.strip():
-            name, raw_arguments = _read_call(file, number, line)
-            yield explain_call(policy, tools, name, raw_arguments)
+            try:
+                calls.append(_read_call(number, line))
+            except ValueError as error:
+                problems.append((Place(number, 1), str(error)))
+    raise_problems(file, problems)
+    return calls
 
 
-def _read_call(file: str, number: int, line: str) -> tuple[str, str]:
+def _read_call(number: int, line: str) -> _Call:
     try:
         call = parse_json(line)
     except ValueError as error:
-        raise InvalidFileError(file, number, 1, f"the line is not JSON: {error}") from error
+        raise ValueError(f"the line is not JSON: {error}") from error
     if not isinstance(call, dict) or call.keys() != {"tool", "args"} or not isinstance(call["tool"], str):
-        raise InvalidFileError(file, number, 1, 'a call is written {"tool": NAME, "args": {...}}')
-    return call["tool"], json.dumps(call["args"])
+        raise ValueError('a call is written {"tool": NAME, "args": {...}}')
+    return _Call(number, call["tool"], json.dumps(call["args"]), call["args"])
 
 
-def _show(decision: Decision, output_format: str, *, one_line: bool) -> None:
+def _show(decision: Decision, output_format: str) -> None:
     if output_format == "json":
-        echo_json(decision_json(decision), indent=None if one_line else 2)
+        echo_json(decision_json(decision))
     else:
-        click.echo(f"{decision.effect}  {decision.reason}" if one_line else render_decision(decision))
+        click.echo(render_decision(decision))
+
+
+def _show_line(call: _Call, decision: Decision, output_format: str) -> None:
+    if output_format == "json":
+        echo_json({**decision_json(decision), "line": call.line}, indent=None)
+    else:
+        shown = summarise_arguments(call.arguments, call.raw_arguments)
+        click.echo(f"{call.line}  {printable(call.tool)}  {shown}  {decision.effect}  {printable(decision.reason)}")
