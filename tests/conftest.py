@@ -8,6 +8,7 @@ import socket
 import ssl
 import struct
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -95,6 +96,13 @@ class FaultServer:
             sock.close()
         for thread in self._threads:
             thread.join(10)
+
+    def is_left(self) -> bool:
+        """Whether every client closes its connections within a few seconds."""
+        deadline = time.monotonic() + 5
+        for thread in self._threads[1:]:
+            thread.join(max(deadline - time.monotonic(), 0))
+        return not any(thread.is_alive() for thread in self._threads[1:])
 
     def _start(self, work: Callable[[], None]) -> None:
         thread = threading.Thread(target=work, daemon=True)

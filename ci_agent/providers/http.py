@@ -180,6 +180,7 @@ class _Client:
     def __init__(self, url: str, settings: TransportSettings) -> None:
         self._sockets: list[Any] = []
         self._is_abandoned = False
+        self._max_bytes = settings.max_body_bytes
         try:
             self._client = httpx.Client(
                 verify=_tls_context(settings) if url.startswith("https:") else False,
@@ -208,8 +209,12 @@ class _Client:
             request = self._client.stream("POST", url, headers=headers, content=body, extensions={"trace": trace})
             with request as response:
                 put(Head(response.status_code, dict(response.headers)))
+                size = 0
                 for chunk in response.iter_raw():
                     put(chunk)
+                    size += len(chunk)
+                    if size > self._max_bytes:  # whoever reads finds out; until then nothing more is piled up
+                        break
         except httpx.TimeoutException:
             put(ApiError("timeout", f"connecting to {_host(url)} took too long", retryable=True))
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError, RuntimeError, ValueError) as error:
