@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
+from ci_agent.cli.options import blamed_on
 from ci_agent.json_types import JsonObject
 from ci_agent.policy.decide import Policy
 from ci_agent.policy.recorded import RecordedRun
@@ -50,7 +51,8 @@ def read_runs(policy_name: str, paths: Sequence[Path], workspace: str | None) ->
 
     The policy comes first: when it is invalid, no transcript is read.
     """
-    policies = {workspace or ".": load_policy(policy_name, workspace=workspace or ".")}
+    with blamed_on("policy_name"):
+        policies = {workspace or ".": load_policy(policy_name, workspace=workspace or ".")}
     files = find_transcripts(paths)
     runs = []
     for path in files.transcripts:
