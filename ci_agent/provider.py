@@ -62,7 +62,7 @@ class ContentStart:
 
     kind: PartKind
     index: int
-    """Position of the part in the message's content."""
+    """Counts the parts as they are announced, from 0. Parts that only hold opaque data are not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +118,9 @@ StreamEvent: TypeAlias = StreamStart | ContentEvent | StreamNotice | StreamDone 
 class StreamFn(Protocol):
     """Ask the model for one message.
 
-    Yields `StreamStart`, content events and notices, then exactly one `StreamDone` or `StreamFailed`. Must not raise for
-    failures of request, model or network: those are a `StreamFailed`. Returns soon after `cancel` fires, with
-    stop reason `aborted`.
+    Yields `StreamStart`, content events and notices, then exactly one `StreamDone` or `StreamFailed`. Must not raise
+    for failures of request, model or network: those are a `StreamFailed`. Returns soon after `cancel` fires, with stop
+    reason `aborted`.
     """
 
     def __call__(

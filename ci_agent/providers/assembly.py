@@ -5,6 +5,7 @@ a turn ended, where they leave out or contradict the reason. Every piece costs t
 """
 
 import json
+import re
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -14,6 +15,8 @@ from ci_agent.messages import AssistantContent, StopReason, TextContent, Thinkin
 from ci_agent.provider import ContentDelta, ContentEnd, ContentEvent, ContentStart, PartKind
 from ci_agent.providers.argument_text import Nesting, arguments_text, is_json
 from ci_agent.providers.failures import ApiError
+
+_HIGH_SURROGATE = re.compile("[\ud800-\udbff]")
 
 _NO_ID = ("", "null", None)
 """What servers write where there is no id."""
@@ -34,7 +37,11 @@ class _Part:
 
     @property
     def text(self) -> str:
-        return "".join(self.pieces)
+        """Joined, with the halves of a character that came in two pieces put together."""
+        text = "".join(self.pieces)
+        if _HIGH_SURROGATE.search(text) is None:
+            return text
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
     def is_complete_call(self) -> bool:
         """Whether the arguments so far are a whole JSON text. Each piece is looked at once, however often this asks."""

@@ -5,6 +5,9 @@ from ci_agent.messages import Usage
 from ci_agent.providers.usage_counts import count_at, first_count
 from ci_agent.providers.wire_json import object_at
 
+_MAX_COST_USD = 1e6
+"""More than any request costs: then it is another currency, or none."""
+
 _SENT = (("prompt_tokens",), ("input_tokens",))
 _SAID = (("completion_tokens",), ("output_tokens",))
 _CACHED = (
@@ -45,4 +48,13 @@ def _usage(source: JsonObject) -> Usage | None:
         output_tokens=max(said or 0, (total or 0) - sent),
         cache_read_tokens=read,
         cache_write_tokens=written,
+        cost_usd=_cost_usd(source),
     )
+
+
+def _cost_usd(source: JsonObject) -> float | None:
+    """What OpenRouter says the request cost; with the person's own key at the real server it knows only its share."""
+    cost = source.get("cost")
+    if not isinstance(cost, int | float) or isinstance(cost, bool) or source.get("is_byok") is True:
+        return None
+    return float(cost) if 0 <= cost < _MAX_COST_USD else None

@@ -361,3 +361,10 @@ def test_a_name_repeated_on_every_piece_costs_one_look_at_each_piece() -> None:
     for _ in range(1000):
         put(assembly, {"name": "a", "arguments": CountedText("x")})
     assert CountedText.walks == 1000
+
+
+def test_the_halves_of_a_character_in_two_pieces_are_put_together() -> None:
+    assembly = Assembly()
+    for piece in ("a\ud83d", "\ude00b\ud83d"):
+        list(assembly.text(piece))
+    assert assembly.content == (TextContent("a\U0001f600b\ud83d"),)

@@ -112,21 +112,22 @@ def assert_is_as_expected(outcome: Outcome, expected: JsonObject) -> None:
     ]
     assert outcome.stop_reason == expected["stop_reason"].replace("toolUse", "tool_use")
     assert (outcome.response_id, outcome.model) == (expected["response_id"], expected["model"])
-    assert outcome.usage == expected_usage(expected["usage"])
+    assert outcome.usage == expected_usage(expected["usage"], expected["usage_raw"])
     error = expected["error"]
     assert (outcome.error is None) == (error is None)
     if error is not None:
         assert outcome.retryable == error["retryable"]
 
 
-def expected_usage(usage: JsonObject | None) -> Usage | None:
-    if usage is None:
+def expected_usage(usage: JsonObject | None, raw: JsonObject | None) -> Usage | None:
+    if usage is None or raw is None:
         return None
     return Usage(
         input_tokens=usage["input"],
         output_tokens=usage["output"],
         cache_read_tokens=usage["cache_read"],
         cache_write_tokens=usage["cache_write"],
+        cost_usd=raw.get("cost"),
     )
 
 
@@ -562,3 +563,21 @@ def cost_of(deltas: int) -> int:
 
 def test_a_delta_carries_only_what_is_new() -> None:
     assert cost_of(1000) - cost_of(100) == 900
+
+
+@pytest.mark.parametrize(
+    ("told", "cost"),
+    [
+        ({"cost": 0.0125}, 0.0125),
+        ({"cost": 0}, 0.0),
+        ({"cost": 0.01, "is_byok": True}, None),
+        ({"cost": -1}, None),
+        ({"cost": 1e300}, None),
+        ({"cost": True}, None),
+        ({"cost": "1"}, None),
+        ({}, None),
+    ],
+)
+def test_a_cost_that_the_server_tells_is_taken(told: JsonObject, cost: float | None) -> None:
+    usage = {"choices": [], "usage": {"prompt_tokens": 1, "completion_tokens": 2, **told}}
+    assert read([stream(delta({"content": "hi"}, "stop"), usage)]).usage == Usage(1, 2, cost_usd=cost)
