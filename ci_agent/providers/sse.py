@@ -78,7 +78,7 @@ def _lines(chunks: Iterator[bytes]) -> Iterator[str]:
     """Lines without their ends, which are LF, CRLF or CR; the last may lack one."""
     buffer = bytearray()
     at_start, after_cr, searched = True, False, 0
-    for chunk in chunks:
+    for chunk in filter(None, chunks):
         buffer += chunk
         if at_start:
             if len(buffer) < len(_BOM) and _BOM.startswith(bytes(buffer)):
@@ -98,13 +98,19 @@ def _lines(chunks: Iterator[bytes]) -> Iterator[str]:
         del buffer[:start]
         searched = len(buffer)
         if searched > MAX_LINE_BYTES:
-            raise ApiError("malformed", f"the stream holds a line of more than {MAX_LINE_BYTES} bytes", retryable=False)
+            raise _too_long()
     if buffer:
         yield _decode(buffer)
 
 
 def _decode(line: bytearray) -> str:
+    if len(line) > MAX_LINE_BYTES:
+        raise _too_long()
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
         raise ApiError("malformed", "the stream holds a line that is not UTF-8", retryable=True) from error
+
+
+def _too_long() -> ApiError:
+    return ApiError("malformed", f"the stream holds a line of more than {MAX_LINE_BYTES} bytes", retryable=False)

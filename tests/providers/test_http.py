@@ -147,9 +147,9 @@ def test_a_head_that_drips_is_left(faults: "Faults", client: "Client") -> None:
     assert refused(client.transport(limits(first_byte=0.2)), server.url).kind == "timeout"
 
 
-def test_a_handshake_that_never_ends_is_left(faults: "Faults", client: "Client") -> None:
-    server = faults.serve(["hang"])
-    error = refused(client.transport(limits(connect=0.2)), server.url.replace("http:", "https:"))
+def test_a_handshake_that_never_ends_is_left(client: "Client") -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        error = refused(client.transport(limits(connect=0.2)), f"https://127.0.0.1:{silent.getsockname()[1]}")
     assert (error.kind, error.retryable) == ("timeout", True)
     assert "connecting" in error.message
 
@@ -290,7 +290,7 @@ def test_redirects_come_to_an_end(faults: "Faults", client: "Client") -> None:
 
 @pytest.mark.parametrize(
     "location",
-    ["", "http://[::1", "http://x:99999/", "http://x:y/", "//", "http:///", "mailto:x", "\xff", "http://\xff"],
+    ["", "http://[::1", "http://x:99999/", "http://x:y/", "//", "mailto:x", "http://\xff"],
 )
 def test_a_redirect_to_no_address_is_refused(faults: "Faults", client: "Client", location: str) -> None:
     server = faults.serve(faults.reply(307, location=location))
