@@ -25,7 +25,6 @@ from ci_agent.providers.wire import Api
 @dataclass(frozen=True, slots=True)
 class Server:
     word: str
-    summary: str
     api: Callable[[], Api]
     base_url: str | None
     """None: it has to be given, or follows from the environment."""
@@ -106,7 +105,6 @@ def _chat(traits: ChatTraits) -> Callable[[], Api]:
 _OPENAI_ROWS = (
     Server(
         "openai",
-        "OpenAI, over its Responses API",
         create_openai_responses_api,
         OPENAI_URL,
         ("OPENAI_API_KEY",),
@@ -114,7 +112,6 @@ _OPENAI_ROWS = (
     ),
     Server(
         "openai-chat",
-        "any server that speaks Chat Completions, at --base-url",
         _chat(_ANY),
         OPENAI_URL,
         ("OPENAI_API_KEY",),
@@ -123,7 +120,6 @@ _OPENAI_ROWS = (
     ),
     Server(
         "azure",
-        "Azure OpenAI, by the name of the deployment",
         _chat(_AZURE),
         None,
         ("AZURE_OPENAI_API_KEY",),
@@ -134,7 +130,6 @@ _OPENAI_ROWS = (
 _OTHER_ROWS = (
     Server(
         "anthropic",
-        "Anthropic",
         create_anthropic_api,
         ANTHROPIC_URL,
         ("ANTHROPIC_API_KEY",),
@@ -142,7 +137,6 @@ _OTHER_ROWS = (
     ),
     Server(
         "gemini",
-        "Google Gemini",
         create_gemini_api,
         GEMINI_URL,
         ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
@@ -150,14 +144,12 @@ _OTHER_ROWS = (
     ),
     Server(
         "vertex",
-        "Gemini on Google Vertex, with an access token",
         partial(create_gemini_api, VERTEX),
         None,
         ("GOOGLE_ACCESS_TOKEN", "GOOGLE_OAUTH_ACCESS_TOKEN"),
     ),
     Server(
         "bedrock",
-        "Amazon Bedrock, with a bearer token",
         create_bedrock_api,
         None,
         ("AWS_BEARER_TOKEN_BEDROCK",),
@@ -166,15 +158,14 @@ _OTHER_ROWS = (
 )
 
 _HOSTED_ROWS = (
-    Server("openrouter", "OpenRouter", _chat(_OPENROUTER), "https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",)),
-    Server("groq", "Groq", _chat(_GROQ), "https://api.groq.com/openai/v1", ("GROQ_API_KEY",)),
-    Server("mistral", "Mistral", _chat(_MISTRAL), "https://api.mistral.ai/v1", ("MISTRAL_API_KEY",)),
-    Server("deepseek", "DeepSeek", _chat(_DEEPSEEK), "https://api.deepseek.com", ("DEEPSEEK_API_KEY",)),
-    Server("xai", "xAI", _chat(_XAI), "https://api.x.ai/v1", ("XAI_API_KEY",)),
-    Server("together", "Together", _chat(ChatTraits()), "https://api.together.xyz/v1", ("TOGETHER_API_KEY",)),
+    Server("openrouter", _chat(_OPENROUTER), "https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",)),
+    Server("groq", _chat(_GROQ), "https://api.groq.com/openai/v1", ("GROQ_API_KEY",)),
+    Server("mistral", _chat(_MISTRAL), "https://api.mistral.ai/v1", ("MISTRAL_API_KEY",)),
+    Server("deepseek", _chat(_DEEPSEEK), "https://api.deepseek.com", ("DEEPSEEK_API_KEY",)),
+    Server("xai", _chat(_XAI), "https://api.x.ai/v1", ("XAI_API_KEY",)),
+    Server("together", _chat(ChatTraits()), "https://api.together.xyz/v1", ("TOGETHER_API_KEY",)),
     Server(
         "github",
-        "GitHub Models, with the token that every workflow has",
         _chat(_GITHUB),
         "https://models.github.ai/inference",
         ("GITHUB_TOKEN",),
@@ -182,20 +173,20 @@ _HOSTED_ROWS = (
 )
 
 
-def _local(word: str, summary: str, url: str, traits: ChatTraits, *keys: str) -> Server:
-    return Server(word, summary, _chat(traits), url, keys, needs_key=False, local=True)
+def _local(word: str, url: str, traits: ChatTraits, *keys: str) -> Server:
+    return Server(word, _chat(traits), url, keys, needs_key=False, local=True)
 
 
 _LOCAL_ROWS = (
     replace(
-        _local("ollama", "Ollama", "http://localhost:11434/v1", ChatTraits(), "OLLAMA_API_KEY"),
+        _local("ollama", "http://localhost:11434/v1", ChatTraits(), "OLLAMA_API_KEY"),
         base_url_variables=("OLLAMA_HOST",),
     ),
-    _local("vllm", "vLLM", "http://localhost:8000/v1", _TEMPLATED, "VLLM_API_KEY"),
-    _local("llamacpp", "the server of llama.cpp", "http://localhost:8080/v1", _TEMPLATED, "LLAMA_API_KEY"),
-    _local("lmstudio", "LM Studio", "http://localhost:1234/v1", ChatTraits(), "LM_API_TOKEN"),
+    _local("vllm", "http://localhost:8000/v1", _TEMPLATED, "VLLM_API_KEY"),
+    _local("llamacpp", "http://localhost:8080/v1", _TEMPLATED, "LLAMA_API_KEY"),
+    _local("lmstudio", "http://localhost:1234/v1", ChatTraits(), "LM_API_TOKEN"),
     replace(
-        _local("litellm", "a LiteLLM proxy", "http://localhost:4000", _LITELLM, "LITELLM_PROXY_API_KEY"),
+        _local("litellm", "http://localhost:4000", _LITELLM, "LITELLM_PROXY_API_KEY"),
         base_url_variables=("LITELLM_PROXY_API_BASE",),
     ),
 )

@@ -14,29 +14,29 @@ from ci_agent.providers.settings import ModelSettings
 from ci_agent.providers.shrinking import create_shrinking_stream
 
 SCRIPTED = "scripted"
-PROVIDERS: dict[str, str] = {
-    SCRIPTED: "plays the assistant turns of a YAML file: no key, no network, tools really run",
-    "openai": "OpenAI, over its Responses API",
-    "openai-chat": "any server that speaks Chat Completions, at --base-url",
-    "anthropic": "Anthropic",
-    "gemini": "Google Gemini",
-    "bedrock": "Amazon Bedrock, with a bearer token",
-    "azure": "Azure OpenAI, by the name of the deployment",
-    "openrouter": "OpenRouter",
-    "groq": "Groq",
-    "mistral": "Mistral",
-    "deepseek": "DeepSeek",
-    "xai": "xAI",
-    "together": "Together",
-    "github": "GitHub Models, with a workflow's own token",
-    "vertex": "Gemini on Google Vertex, with an access token",
-    "ollama": "Ollama",
-    "vllm": "vLLM",
-    "llamacpp": "the server of llama.cpp",
-    "lmstudio": "LM Studio",
-    "litellm": "a LiteLLM proxy",
-}
-"""What each is. Here and not beside the servers' addresses, for checking a name needs none of what they import."""
+PROVIDERS = (
+    SCRIPTED,
+    "openai",
+    "openai-chat",
+    "anthropic",
+    "gemini",
+    "vertex",
+    "bedrock",
+    "azure",
+    "openrouter",
+    "groq",
+    "mistral",
+    "deepseek",
+    "xai",
+    "together",
+    "github",
+    "ollama",
+    "vllm",
+    "llamacpp",
+    "lmstudio",
+    "litellm",
+)
+"""All but the first have a row in `servers`, which imports what checking a name needs nothing of."""
 
 _Open: TypeAlias = Callable[[Model, bool], StreamFn]
 """Opens one model; True for the run's own, which the person's address and key are for."""
