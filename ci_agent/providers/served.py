@@ -39,7 +39,11 @@ class ServedModels:
         ConfigurationError when there is no key, or the address is none that a key may be sent to.
         """
         server = SERVERS[model.provider]
-        endpoint = endpoint_of(server, model.id, base_url, self._environment)
+        try:
+            endpoint = endpoint_of(server, model.id, base_url, self._environment)
+        except ValueError:  # of the library, which would show the whole of it
+            problem = "is no http or https address of a server"
+            raise ConfigurationError(f"the base URL for {server.word} {problem}") from None
         url = check_base_url(endpoint.base_url, allow_http=self._settings.allow_http)
         key = _checked(api_key or key_of(server, self._environment), server)
         target = Target(model, endpoint.api.name, self._catalog.facts_of(model))
