@@ -6,6 +6,7 @@ from ci_agent.events import AgentEvent, MessageEnd, ToolExecutionStart
 from ci_agent.hooks import Decision, FinishedTurn, ProposedToolCall
 from ci_agent.messages import AssistantMessage, Usage, add_usage
 from ci_agent.policy.rules import Limits
+from ci_agent.spelling import counted
 
 OUT_OF_CALLS = "Not executed: the run's limit of"
 """What the reason of a denial begins with that the policy was not asked about."""
@@ -66,7 +67,7 @@ class LimitWatch:
         """Deny the calls of a batch that are beyond the limit; the turn after which the run ends is still whole."""
         if self._calls <= self.limits.max_tool_calls:
             return None
-        reason = f"{OUT_OF_CALLS} {self.limits.max_tool_calls} tool calls is used up."
+        reason = f"{OUT_OF_CALLS} {counted(self.limits.max_tool_calls, 'tool call')} is used up."
         return Decision(effect="deny", code="limit", reason=reason)
 
     def should_stop_after_turn(self, turn: FinishedTurn, /) -> bool:
@@ -82,9 +83,9 @@ class LimitWatch:
 
     def _used_up(self, turn: FinishedTurn) -> str | None:
         checks: tuple[tuple[bool, str], ...] = (
-            (self._calls > self.limits.max_tool_calls, f"{self.limits.max_tool_calls} tool calls"),
-            (turn.turn >= self.limits.max_turns, f"{self.limits.max_turns} turns"),
-            (_reached(self.usage.total_tokens, self.limits.max_tokens), f"{self.limits.max_tokens} tokens"),
+            (self._calls > self.limits.max_tool_calls, counted(self.limits.max_tool_calls, "tool call")),
+            (turn.turn >= self.limits.max_turns, counted(self.limits.max_turns, "turn")),
+            (_reached(self.usage.total_tokens, self.limits.max_tokens), counted(self.limits.max_tokens or 0, "token")),
             (_reached(self.usage.cost_usd, self.limits.max_cost_usd), f"{self.limits.max_cost_usd} USD"),
         )
         return next((f"the limit of {what} is used up" for reached, what in checks if reached), None)

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from ci_agent.agent.arguments import InvalidArgumentsError, read_arguments
 from ci_agent.agent.config import LoopConfig
 from ci_agent.agent.results import create_cancelled_tool_result, create_denied_tool_result, create_error_tool_result
-from ci_agent.agent.wording import nearest_name, show_name, show_names
+from ci_agent.agent.wording import show_name, show_names
 from ci_agent.cancellation import Cancelled
 from ci_agent.hooks import BeforeToolCall, Decision, ProposedToolCall, ToolCallOutcome
 from ci_agent.messages import ToolCall
+from ci_agent.spelling import nearest
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +50,8 @@ def prepare_tool_call(
 
 
 def _not_found(name: str, offered: Collection[str]) -> str:
-    nearest = nearest_name(name, offered)
-    hint = f" Did you mean {show_name(nearest)}?" if nearest is not None else ""
+    close = nearest(name, offered)
+    hint = f" Did you mean {show_name(close)}?" if close is not None else ""
     return f"Tool {show_name(name)} not found.{hint} {_available(offered)}"
 
 

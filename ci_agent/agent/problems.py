@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from ci_agent.agent.wording import nearest_name, show_name, show_names, show_value
+from ci_agent.agent.wording import show_name, show_names, show_value
+from ci_agent.spelling import nearest
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
@@ -54,9 +55,9 @@ def _complaint(error: "ValidationError") -> str:
 
 def _unknown_field(error: "ValidationError") -> str:
     known = error.schema.get("properties", {}) if isinstance(error.schema, dict) else {}
-    nearest = nearest_name(str(error.path[-1]), known)
-    if nearest is not None:
-        return f"unknown field; did you mean {show_name(nearest)}?"
+    close = nearest(str(error.path[-1]), known)
+    if close is not None:
+        return f"unknown field; did you mean {show_name(close)}?"
     return f"unknown field; known are {show_names(known)}" if known else "unknown field; there are none here"
 
 

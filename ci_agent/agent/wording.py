@@ -1,6 +1,5 @@
 """How names, values and errors are shown in messages to the model: escaped, bounded, with the nearest known name."""
 
-import difflib
 import json
 import traceback
 from collections.abc import Collection
@@ -43,10 +42,3 @@ def show_exception(error: BaseException) -> str:
     # Unlike str(), this holds for an exception whose own __str__ is broken.
     text = "".join(traceback.format_exception_only(error)).strip()
     return text if len(text) <= MAX_ERROR_CHARS else f"{text[:MAX_ERROR_CHARS]}..."
-
-
-def nearest_name(name: str, known: Collection[str]) -> str | None:
-    """The known name that is most like this one, whatever its case; None when none is close."""
-    spelled = {other.casefold(): other for other in sorted(known)}
-    close = difflib.get_close_matches(name[:MAX_NAME_CHARS].casefold(), spelled, n=1)
-    return spelled[close[0]] if close else None

@@ -11,7 +11,8 @@ from click.core import ParameterSource
 
 from ci_agent.errors import ConfigurationError, InvalidFileError
 from ci_agent.json_types import Json
-from ci_agent.strict_yaml import nearest, read_yaml
+from ci_agent.spelling import nearest
+from ci_agent.strict_yaml import read_yaml
 from ci_agent.text_files import MAX_TEXT_FILE_BYTES, decode_text, read_text_file
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])

@@ -10,7 +10,8 @@ from ci_agent.policy.command_patterns import REST
 from ci_agent.policy.document import PolicyDocument, RuleModel, TestModel
 from ci_agent.policy.rules import PolicySource
 from ci_agent.policy.tool_names import parse_tool_pattern
-from ci_agent.strict_yaml import Place, YamlDocument, nearest, quote
+from ci_agent.spelling import nearest
+from ci_agent.strict_yaml import Place, YamlDocument, quote
 
 Problem: TypeAlias = tuple[tuple[str | int, ...], str]
 """Where in the rule, and what is wrong."""

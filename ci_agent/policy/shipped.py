@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Final
 
 from ci_agent.errors import ConfigurationError
-from ci_agent.strict_yaml import nearest, quote
+from ci_agent.spelling import nearest
+from ci_agent.strict_yaml import quote
 
 _FOLDER: Final = Path(__file__).parents[1] / "policies"
 

@@ -4,6 +4,7 @@ from ci_agent.json_types import JsonObject
 from ci_agent.policy.check import TestResult, describe_call
 from ci_agent.policy.checkup import CheckedPolicy
 from ci_agent.policy.lint.finding import LintFinding, Witness
+from ci_agent.spelling import counted
 from ci_agent.terminal import printable
 
 
@@ -53,11 +54,6 @@ def _counts(checked: CheckedPolicy, failed: int) -> str:
         f"{counted(rules, 'rule')}, {counted(tests, 'test')} ({failed} failed), "
         f"{counted(errors, 'error')}, {counted(warnings, 'warning')}"
     )
-
-
-def counted(count: int, what: str) -> str:
-    """`1 rule`, `2 rules`."""
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def _finding_json(finding: LintFinding) -> JsonObject:

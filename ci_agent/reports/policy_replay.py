@@ -7,7 +7,7 @@ from ci_agent.call_summary import summarise_arguments
 from ci_agent.json_types import JsonObject
 from ci_agent.policy.recorded import SkippedCall
 from ci_agent.policy.replay import ReplayedCall
-from ci_agent.reports.policy_check import counted
+from ci_agent.spelling import counted
 from ci_agent.terminal import printable, shortened
 from ci_agent.transcript.as_json import decision_json
 

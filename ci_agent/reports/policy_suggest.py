@@ -7,8 +7,8 @@ from ci_agent.json_types import JsonObject
 from ci_agent.policy.check import describe_call
 from ci_agent.policy.recorded import RecordedCall, SkippedCall
 from ci_agent.policy.suggest import NotSuggested, Suggestion, Suggestions
-from ci_agent.reports.policy_check import counted
 from ci_agent.reports.policy_replay import render_skipped, skipped_json
+from ci_agent.spelling import counted
 from ci_agent.terminal import printable, shortened
 
 _MAX_CHARS = 200

@@ -7,7 +7,8 @@ from math import floor
 from ci_agent.json_types import Json, JsonObject
 from ci_agent.policy.self_test import SelfTest
 from ci_agent.policy.variants import VariantResult
-from ci_agent.reports.policy_check import counted, failure_lines, result_json
+from ci_agent.reports.policy_check import failure_lines, result_json
+from ci_agent.spelling import counted
 from ci_agent.terminal import printable
 from ci_agent.transcript.as_json import decision_json
 

@@ -4,7 +4,7 @@ YAML 1.2 core types and no more of YAML than JSON has; what a reader could take 
 """
 
 from ci_agent.strict_yaml.document import YamlDocument, raise_problems
-from ci_agent.strict_yaml.models import FileModel, nearest, validate
+from ci_agent.strict_yaml.models import FileModel, validate
 from ci_agent.strict_yaml.reader import load_yaml, read_yaml
 from ci_agent.strict_yaml.text import Place, quote
 
@@ -13,7 +13,6 @@ __all__ = [
     "Place",
     "YamlDocument",
     "load_yaml",
-    "nearest",
     "quote",
     "raise_problems",
     "read_yaml",

@@ -2,15 +2,15 @@
 
 import re
 import types
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
 from ci_agent.json_types import Json
+from ci_agent.spelling import nearest
 from ci_agent.strict_yaml.document import YamlDocument, raise_problems
 from ci_agent.strict_yaml.text import Place, quote
 
@@ -56,12 +56,6 @@ def validate(document: YamlDocument, model: type[Model]) -> Model:
         lines = [(_place_of(document, problem), _explain(problem, model)) for problem in _without_branches(found)]
     raise_problems(document.file, lines)
     raise AssertionError("a validation error without errors")
-
-
-def nearest(word: str, words: Iterable[str]) -> str | None:
-    """The word that was probably meant."""
-    matches = get_close_matches(word.lower(), words, n=1, cutoff=0.6)
-    return matches[0] if matches else None
 
 
 # Places

@@ -8,7 +8,8 @@ from ci_agent.policy.argument_tests import Step, parse_argument_selector
 from ci_agent.policy.lint.finding import LintFinding, Subject, warning
 from ci_agent.policy.lint.samples import tool_pattern
 from ci_agent.policy.rules import Rule
-from ci_agent.strict_yaml import nearest, quote
+from ci_agent.spelling import nearest
+from ci_agent.strict_yaml import quote
 
 _TYPES_OF_TESTS: Final[Mapping[str, frozenset[str]]] = {
     **dict.fromkeys(("regex", "path", "host", "command"), frozenset({"string"})),

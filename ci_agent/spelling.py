@@ -1,0 +1,19 @@
+"""Words of messages: the known name that was probably meant, and counts."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+_MAX_CHARS = 100
+"""Of a word that is compared; comparing takes time with the square of it."""
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that is most like this one, whatever its case; None when none is close."""
+    spelled = {other.casefold(): other for other in sorted(known)}
+    close = get_close_matches(word[:_MAX_CHARS].casefold(), spelled, n=1)
+    return spelled[close[0]] if close else None
+
+
+def counted(count: int, what: str) -> str:
+    """`1 rule`, `2 rules`."""
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"

@@ -1,0 +1,20 @@
+import pytest
+
+from ci_agent.spelling import counted, nearest
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [("alow", "allow"), ("ALLOW", "allow"), ("readme", "README"), ("xyz", None), ("a" * 100_000, None), ("", None)],
+)
+def test_the_known_word_that_was_probably_meant(word: str, meant: str | None) -> None:
+    assert nearest(word, ["README", "deny", "allow"]) == meant
+
+
+def test_the_order_of_the_known_words_does_not_matter() -> None:
+    assert nearest("ad", ["ac", "ab"]) == nearest("ad", ["ab", "ac"])
+
+
+@pytest.mark.parametrize(("count", "text"), [(0, "0 turns"), (1, "1 turn"), (2, "2 turns")])
+def test_one_is_no_plural(count: int, text: str) -> None:
+    assert counted(count, "turn") == text
