@@ -1,0 +1,85 @@
+"""Another model takes over for the rest of the run."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from ci_agent.cancellation import CancelToken
+from ci_agent.messages import AssistantMessage, StopReason, TextContent, Usage
+from ci_agent.provider import (
+    Context,
+    Model,
+    StreamDone,
+    StreamEvent,
+    StreamFailed,
+    StreamNotice,
+    StreamOptions,
+    StreamStart,
+)
+from ci_agent.providers.fallback import create_fallback_stream
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+CONTEXT = Context("", (), ())
+A, B = Model("p", "a"), Model("q", "b")
+
+
+def message(text: str, stop_reason: StopReason, tokens: int) -> AssistantMessage:
+    error = text if stop_reason == "error" else None
+    return AssistantMessage(
+        (TextContent(text),), stop_reason, "p", "m", "a", NOW, usage=Usage(tokens), error_message=error
+    )
+
+
+@dataclass
+class Scripted:
+    end: StreamDone | StreamFailed
+    asked: list[Model] = field(default_factory=list)
+
+    def __call__(
+        self, model: Model, _context: Context, _options: StreamOptions, _cancel: CancelToken, /
+    ) -> Iterator[StreamEvent]:
+        self.asked.append(model)
+        yield StreamStart()
+        yield self.end
+
+
+def ask(*models: tuple[Model, Scripted], times: int = 1) -> list[list[StreamEvent]]:
+    stream = create_fallback_stream(models)
+    return [list(stream(A, CONTEXT, StreamOptions(), CancelToken())) for _ in range(times)]
+
+
+BROKEN = StreamFailed(message("no\nway", "error", 3))
+FINE = StreamDone(message("hi", "stop", 4))
+
+
+def test_the_next_model_answers_from_then_on_and_all_cost_is_told() -> None:
+    first, second = Scripted(BROKEN), Scripted(FINE)
+    assert ask((A, first), (B, second), times=2) == [
+        [
+            StreamStart(),
+            StreamNotice("fallback", "q:b in place of p:a: no way"),
+            StreamDone(message("hi", "stop", 7)),
+        ],
+        [StreamStart(), FINE],
+    ]
+    assert (first.asked, second.asked) == ([A], [B, B])
+
+
+def test_the_failure_of_the_last_is_the_answer() -> None:
+    last = StreamFailed(message("neither", "error", 5))
+    *_, end = ask((A, Scripted(BROKEN)), (B, Scripted(last)))[0]
+    assert end == StreamFailed(message("neither", "error", 8))
+
+
+def test_a_request_that_is_too_long_and_a_cancelled_one_stay_where_they_are() -> None:
+    too_long = StreamFailed(message("long", "error", 1), is_overflow=True)
+    cancelled = StreamFailed(message("", "aborted", 1))
+    for end in (too_long, cancelled):
+        second = Scripted(FINE)
+        assert ask((A, Scripted(end)), (B, second)) == [[StreamStart(), end]]
+        assert second.asked == []
+
+
+def test_one_model_alone_needs_nothing_around_it() -> None:
+    only = Scripted(FINE)
+    assert create_fallback_stream([(A, only)]) is only
