@@ -80,7 +80,12 @@ def write_answer(path: Path, result: RunResult) -> None:
 
 
 def _answer_lines(result: RunResult) -> list[str]:
-    """The answer, harmless to a terminal; in GitHub Actions each line behind a prefix, so that none is a command."""
+    """The answer, harmless to a terminal; in GitHub Actions each line behind a prefix, so that none is a command.
+
+    Nothing at all when there is no answer: an empty line would look like one.
+    """
+    if not result.answer:
+        return []
     if os.environ.get("GITHUB_ACTIONS") == "true":
         return [prefixed(result.answer), "\n"]
     return ["\n".join(printable(line) for line in result.answer.split("\n")), "\n"]

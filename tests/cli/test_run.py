@@ -335,3 +335,9 @@ def test_what_was_said_on_the_way_is_no_answer(run_json: Any, script: Any) -> No
     model = script("turns:\n  - {text: I look., tool_calls: [{name: ls, arguments: {}}]}\n  - {text: Done.}\n")
     code, document = run_json("--policy", "read-only", "--model", model, "--max-turns", "1", "go")
     assert (code, document["result"]["final_text"]) == (6, None)
+
+
+def test_a_run_without_an_answer_prints_none(ci_agent: Any, script: Any) -> None:
+    model = script("turns: [{error: {message: overloaded}}]")
+    done = ci_agent("run", "--policy", "read-only", "--model", model, "--output", "text", "Go.")
+    assert (done.returncode, done.stdout) == (4, "")
