@@ -58,7 +58,7 @@ PIXEL = base64.b64encode(
 ).decode()
 
 
-def _nothing(call_id: str, arguments: JsonObject, cancel: CancelToken, on_update: object) -> ToolResult:  # noqa: ARG001  the shape that every tool has
+def _nothing(call_id: str, arguments: JsonObject, cancel: CancelToken, on_update: object) -> ToolResult:
     return ToolResult(())
 
 
