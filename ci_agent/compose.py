@@ -286,7 +286,7 @@ def _time_limit(timeout_s: float, cancel: CancelToken) -> Iterator[Callable[[], 
         fired.set()
         cancel.cancel(f"the run's time limit of {timeout_s:g} s is used up")
 
-    timer = threading.Timer(timeout_s, fire)
+    timer = threading.Timer(min(timeout_s, threading.TIMEOUT_MAX), fire)
     timer.daemon = True
     timer.start()
     try:

@@ -6,7 +6,7 @@ from typing import Any, TypeVar, get_args
 
 import click
 
-from ci_agent.cli.options import option
+from ci_agent.cli.options import Amount, option
 from ci_agent.errors import ConfigurationError
 from ci_agent.provider import ThinkingLevel
 from ci_agent.providers.settings import ModelSettings
@@ -16,7 +16,7 @@ from ci_agent.text_files import read_text_file
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
-_SECONDS = click.FloatRange(min=0, min_open=True)
+_SECONDS = Amount(min=0, min_open=True)
 _COUNT = click.IntRange(min=1)
 _DEFAULTS = ModelSettings()
 
@@ -31,7 +31,7 @@ _OPTIONS = (
     option("--base-url", metavar="URL", help="Where the model's server is, in place of the provider's own."),
     option("--api-key-file", metavar="FILE", help="Read the key from FILE instead of the provider's variable."),
     option("--thinking", type=click.Choice(get_args(ThinkingLevel)), help="How much the model thinks first."),
-    option("--temperature", type=click.FloatRange(min=0, max=2), help="Sampling temperature."),
+    option("--temperature", type=Amount(min=0, max=2), help="Sampling temperature."),
     option("--max-output-tokens", type=_COUNT, help="Of each answer, its thinking included."),
     option(
         "--shrink",

@@ -20,6 +20,8 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 _PLACES = "ci_agent.config_places"
 """Key of the context's `meta`: where in the config file the values stand, by the parameters' names."""
 
+_LARGEST = 10**9
+
 EXIT_NEGATIVE = 1
 """The row `negative` of the table of exit codes."""
 
@@ -34,6 +36,16 @@ class SourcedOption(click.Option):
             where = set_in(ctx, self)
             error.param_hint = f"{self.opts[0]}{where}" if where else error.param_hint
             raise
+
+
+class Amount(click.FloatRange):
+    """A number that can be a limit: infinity and not-a-number would be none, and clocks take nothing much larger."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number: float = super().convert(value, param, ctx)
+        if not number <= _LARGEST:
+            self.fail(f"{value} is not a number up to {_LARGEST}.", param, ctx)
+        return number
 
 
 def set_in(ctx: click.Context, parameter: click.Parameter) -> str:

@@ -14,7 +14,7 @@ import click
 
 from ci_agent.cancellation import CancelToken
 from ci_agent.cli.model_options import check_model, model_options, read_model_settings
-from ci_agent.cli.options import blamed_on, did_you_mean, option, read_config, read_text_or_stdin
+from ci_agent.cli.options import Amount, blamed_on, did_you_mean, option, read_config, read_text_or_stdin
 from ci_agent.cli.output import (
     OutputFormat,
     check_answer_file,
@@ -41,7 +41,7 @@ from ci_agent.text_files import read_text_file
 from ci_agent.tools.table import TOOL_NAMES
 from ci_agent.transcript.redact import Redactor
 
-SECONDS = click.FloatRange(min=0, min_open=True)
+SECONDS = Amount(min=0, min_open=True)
 COUNT = click.IntRange(min=1)
 WHEN = click.Choice(["never", "all", "any"])
 
