@@ -25,7 +25,7 @@ def model_file() -> Path:
 def base_url(model_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Of the server, which ends with its stdin: it does not outlive these tests, even when they are killed."""
     log = tmp_path_factory.mktemp("server") / "stderr"
-    command = [sys.executable, "-P", HERE / "serve.py", model_file, HERE / "template.jinja"]
+    command = [sys.executable, "-P", str(HERE / "serve.py"), str(model_file), str(HERE / "template.jinja")]
     with (
         log.open("wb") as stderr,
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr) as server,

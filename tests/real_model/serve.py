@@ -12,7 +12,7 @@ import xllamacpp
 def main(model: str, template: str) -> None:
     params = xllamacpp.CommonParams()
     params.model.path = model
-    params.hostname = "127.0.0.1"
+    params.hostnames = ["127.0.0.1"]
     params.port = 0
     params.use_jinja = True
     params.chat_template = Path(template).read_text()

@@ -22,6 +22,16 @@ from ci_agent.tool import Tool, ToolResult
 
 pytestmark = [pytest.mark.slow, pytest.mark.real_model, pytest.mark.timeout(300)]
 
+POLICY = """
+policy: 1
+extends: [read-only]
+rules:
+  - id: no-secrets
+    deny: [ls]
+    path: ["secrets"]
+    because: secrets stay out of the run
+"""
+
 Run: TypeAlias = Callable[[str], tuple[int, Any]]
 
 
@@ -29,19 +39,26 @@ Run: TypeAlias = Callable[[str], tuple[int, Any]]
 def workspace(tmp_path: Path) -> Path:
     folder = tmp_path / "ws"
     (folder / "notes").mkdir(parents=True)
+    (folder / "secrets").mkdir()
     (folder / "notes" / "plan.md").write_text("1\n")
     return folder
 
 
 @pytest.fixture
 def run(workspace: Path, tmp_path: Path, base_url: str) -> Run:
-    """Runs `ci-agent run` with a prompt, and returns its exit code and transcript."""
-    options = ["--policy", "read-only", "--tools", "ls", "--model", "llamacpp:local", "--base-url", base_url]
+    """Runs `ci-agent run` with a prompt, and returns its exit code and transcript.
+
+    The system prompt names no folder of this machine: a model so small may answer differently for each.
+    """
+    (tmp_path / "policy.yml").write_text(POLICY)
+    (tmp_path / "system.txt").write_text("You list folders.")
+    files = ["--policy", "../policy.yml", "--system-file", "../system.txt"]
+    options = ["--tools", "ls", "--model", "llamacpp:local", "--base-url", base_url]
     limits = ["--temperature", "0", "--max-turns", "3", "--max-output-tokens", "100"]
 
     def call(prompt: str) -> tuple[int, Any]:
         done = subprocess.run(
-            [sys.executable, "-P", "-m", "ci_agent", "run", *options, *limits, prompt],
+            [sys.executable, "-P", "-m", "ci_agent", "run", *files, *options, *limits, prompt],
             cwd=workspace,
             env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)},
             stdin=subprocess.DEVNULL,
@@ -62,7 +79,7 @@ def test_a_call_that_the_policy_allows_runs_and_the_model_answers_with_its_resul
     assert (asked["stop_reason"], call["name"], call["arguments"]) == ("tool_use", "ls", {"path": "notes"})
     assert call["id"] == record["id"] == result["tool_call_id"]
     assert record["decision"]["effect"] == "allow"
-    assert record["decision"]["rule_id"] == "look"
+    assert record["decision"]["rule_id"] == "read-only/look"
     assert [fact["value"] for fact in record["decision"]["facts"]] == [str(workspace / "notes")]
     assert record["status"] == "ok"
     assert record["content"] == result["content"] == [{"type": "text", "text": "plan.md  2 bytes"}]
@@ -72,11 +89,12 @@ def test_a_call_that_the_policy_allows_runs_and_the_model_answers_with_its_resul
 
 
 def test_a_call_that_the_policy_denies_does_not_run_and_the_run_says_so(run: Run) -> None:
-    exit_code, transcript = run("List the folder /etc.")
+    exit_code, transcript = run("List the folder secrets.")
     (record,) = transcript["tool_calls"]
-    assert (record["tool"], record["arguments"]) == ("ls", {"path": "/etc"})
-    assert (record["decision"]["effect"], record["status"]) == ("deny", "denied")
-    assert record["content"][0]["text"].startswith("Blocked: no policy rule allows listing /etc.")
+    assert (record["tool"], record["arguments"]) == ("ls", {"path": "secrets"})
+    assert (record["decision"]["effect"], record["decision"]["rule_id"]) == ("deny", "no-secrets")
+    assert (record["status"], record["is_error"]) == ("denied", True)
+    assert record["content"][0]["text"].startswith("Blocked by policy rule no-secrets: secrets stay out of the run")
     assert (exit_code, transcript["result"]["reason"]) == (5, "denied")
 
 
@@ -87,8 +105,8 @@ def test_the_server_counts_the_tokens_of_each_message_and_what_it_still_had_in_i
         assert 5 < usage["output_tokens"] <= 100
         assert usage["cost_usd"] is None
         assert "estimated" not in usage
-    assert first["input_tokens"] + first["cache_read_tokens"] > 300
-    assert second["cache_read_tokens"] > 300
+    assert first["input_tokens"] + first["cache_read_tokens"] > 200
+    assert second["cache_read_tokens"] > 200
     assert transcript["usage"]["output_tokens"] == first["output_tokens"] + second["output_tokens"]
 
 
@@ -106,7 +124,7 @@ def test_a_call_arrives_piece_by_piece_and_obeys_the_schema_of_the_tool(base_url
     assert isinstance(done, StreamDone)
     (call,) = done.message.content
     assert isinstance(call, ToolCall)
-    assert (call.name, call.arguments) == ("look_at", {"path": "north"})
+    assert (call.name, json.loads(call.arguments_json)) == ("look_at", {"path": "north"})
     assert (start, content[0], content[-1]) == (StreamStart(), ContentStart("toolcall", 0), ContentEnd("toolcall", 0))
     pieces = [event.delta for event in content if isinstance(event, ContentDelta)]
     assert len(pieces) > 1
