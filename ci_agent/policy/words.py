@@ -47,6 +47,10 @@ class Word:
     at or beneath one of these; empty: nothing of the kind is known."""
     selection: Selection = EVERYTHING
     """For a word in another one's `beneath`: which of the files there can be meant."""
+    stand_ins: tuple[str, ...] = ()
+    """For an `unknown` word that is the name of a commit or a number for certain: texts that any program would take for
+    an option, a path or anything else just as it takes the value. One of them is empty where it may be no word at all
+    (`splits`) or an empty one."""
     pipe: bool = False
     """For an `unknown` word: the path of a pipe that the shell makes (`<(...)`), not of a file."""
 

@@ -15,8 +15,8 @@ _ANY_COMMAND: Final = ("some-program",)
 
 _CODE: Final[Mapping[str, Sequence[Sequence[str]]]] = {
     **dict.fromkeys(("sh", "bash", "dash", "zsh", "ksh", "fish"), (["-c", "id"], ["x.sh"])),
-    **dict.fromkeys(("python", "python3", "pypy3"), (["-c", "print(1)"], ["x.py"], ["-m", "x"])),
-    **dict.fromkeys(("node", "nodejs"), (["-e", "1"], ["x.js"])),
+    **dict.fromkeys(("python", "python3", "pypy3"), (["-c", "print(1)"], ["x.py"], ["-m", "x"], ["-"])),
+    **dict.fromkeys(("node", "nodejs"), (["-e", "1"], ["x.js"], ["-"])),
     **dict.fromkeys(("deno", "bun"), (["eval", "1"], ["run", "x.ts"], ["x.ts"])),
     **dict.fromkeys(("perl", "ruby", "lua", "php", "Rscript"), (["-e", "1"], ["-r", "1"], ["x"])),
     **dict.fromkeys(("awk", "gawk", "mawk"), (['BEGIN{system("id")}'],)),

@@ -11,6 +11,9 @@ from ci_agent.policy.words import Word
 
 _GLOB_SPECIALS = frozenset("*?[\\")
 
+_TAKE_OPERANDS_ALIKE = (None, "make", "git_show", "git_diff")
+"""Languages to which it does not matter in which place an operand stands."""
+
 _MAX_REPEATS = 2
 """How often a letter of one cluster is noted: none means more when it is there more often."""
 
@@ -89,9 +92,17 @@ def parse(profile: Profile, words: Sequence[Word], start: int) -> Parsed:
 
 def _refuse_splitting(parsed: Parsed) -> None:
     """A word that may become any number of words moves all that follow."""
-    for operand in parsed.operands:
-        if operand.word.splits and not operand.word.beneath:
+    for index, operand in enumerate(parsed.operands):
+        if operand.word.splits and not operand.word.beneath and not _may_be_left_out(parsed.profile, operand, index):
             parsed.problem = parsed.problem or f"nobody knows how many words {operand.word.text} becomes"
+
+
+def _may_be_left_out(profile: Profile, operand: Operand, index: int) -> bool:
+    """A word that is there or not, among operands that all mean the same; a subcommand sees to its own."""
+    roles = profile.operands
+    alike = roles.repeated in ("data", "revision") and not (roles.leading or roles.trailing)
+    alike = alike and profile.language in _TAKE_OPERANDS_ALIKE
+    return bool(operand.word.stand_ins) and (index > 0 if profile.commands else alike)
 
 
 def _matters(profile: Profile) -> bool:
@@ -121,14 +132,19 @@ def begins_option(profile: Profile, word: Word) -> bool | None:
     """Whether the word begins like an option; None when that cannot be known."""
     if word.pipe:
         return False
+    if word.stand_ins:
+        begin = {_is_like_option(profile, text) for text in word.stand_ins}
+        return begin.pop() if len(begin) == 1 else None
     text = word.prefix if word.kind == "unknown" else word.text
     if word.kind == "unknown" and (not text or (word.splits and not word.beneath)):
         return None
     if word.kind == "glob" and text[:1] in ("*", "?", "["):
         return None
-    if profile.plus and text.startswith("+"):
-        return True
-    return text.startswith("-") and (text != "-" or word.kind == "unknown")
+    return _is_like_option(profile, text) or (word.kind == "unknown" and text == "-")
+
+
+def _is_like_option(profile: Profile, text: str) -> bool:
+    return (profile.plus and text.startswith("+")) or (text.startswith("-") and text != "-")
 
 
 def _doubt(parsed: Parsed, word: Word) -> None:
@@ -279,5 +295,6 @@ def _read_bundle(parsed: Parsed, words: Sequence[Word], index: int) -> int:
 def tail(word: Word, offset: int) -> Word:
     """What is left of a word without its first characters, which are certain."""
     if word.kind == "unknown":
-        return replace(word, prefix=word.prefix[offset:])
+        stand_ins = tuple(text[offset:] for text in word.stand_ins)
+        return replace(word, prefix=word.prefix[offset:], stand_ins=stand_ins)
     return replace(word, text=word.text[offset:])

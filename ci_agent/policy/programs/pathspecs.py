@@ -20,12 +20,20 @@ _MAX_COLONS = 8
 
 def use_revision(draft: Draft, word: Word, at: int, dash_dash: int | None) -> None:
     """`REV:PATH` and `:PATH` read the path; without a `--` behind it, git takes a word for a path too."""
-    for choice in word.choices or (word,):
+    for choice in _values(word, before_dashes=dash_dash is None or at < dash_dash):
         known_revision = dash_dash is not None and at < dash_dash and choice.literal is not None
         if not known_revision:
             use_pathspec(draft, choice, "read")
         if dash_dash is None or at < dash_dash:
             _use_paths_in(draft, choice, at)
+
+
+def _values(word: Word, *, before_dashes: bool) -> Sequence[Word]:
+    """What the word may be. Where it names a commit, git takes no file of that name instead."""
+    if not (word.stand_ins and before_dashes):
+        return word.choices or (word,)
+    # To git, `~1` is no home folder.
+    return [literal_word("./" * text.startswith("~") + text, word.span) for text in word.stand_ins if text]
 
 
 def _use_paths_in(draft: Draft, word: Word, at: int) -> None:

@@ -3,11 +3,14 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
+from math import prod
 
 from ci_agent.policy.shell.braces import BraceError, expand_braces, may_expand
+from ci_agent.policy.shell.printed_words import stand_ins
 from ci_agent.policy.shell.program import UnparsableError
 from ci_agent.policy.shell.static_words import is_list
-from ci_agent.policy.shell.syntax import Arithmetic, Parameter, Part, Simple, SourceWord, Span, Substitution, Text
+from ci_agent.policy.shell.syntax import Arithmetic, Parameter, Part, SourceWord, Span, Substitution, Text
 from ci_agent.policy.shell.variables import Known, Variables
 from ci_agent.policy.words import Word
 
@@ -20,6 +23,7 @@ _ACTIVE = re.compile(r"[*?\[]")
 _SPECIAL = re.compile(r"([*?\[\]\\])")
 _SPECIAL_IN_SET = re.compile(r"([*?\[\]\\!^-])")
 _DIGITS = frozenset({"#", "?", "$"})
+_MAX_STAND_INS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,8 @@ class _Piece:
 @dataclass(frozen=True, slots=True)
 class _Unknown:
     splits: bool
+    stand_ins: tuple[str, ...] = ()
+    """What stands for its value; it holds nothing that is split or matched, and only an empty one is no word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +94,29 @@ def _expand_parts(parts: Sequence[Part], span: Span, around: Surroundings) -> li
         made = _combine(values, span, around)
         if made is not None:
             return [made]
-    splits = any(_may_split(value) if isinstance(value, _Piece) else value.splits for value in values)
-    return [_unknown(values, span, around, splits=splits)]
+    return [_unknown(values, span, around, splits=_splits(values))]
+
+
+def _splits(values: list[_Value]) -> bool:
+    if any(_may_split(value) if isinstance(value, _Piece) else value.splits for value in values):
+        known = _stand_ins(values)
+        return not known or "" in known
+    return False
+
+
+def _stand_ins(values: list[_Value]) -> tuple[str, ...]:
+    """What stands for a whole word; empty when a part of it may be anything, or be split."""
+    options: list[tuple[str, ...]] = []
+    for value in values:
+        if isinstance(value, _Piece) and not _may_split(value):
+            options.append((value.text,))
+        elif isinstance(value, _Unknown) and value.stand_ins:
+            options.append(value.stand_ins)
+        else:
+            return ()
+    if prod(map(len, options)) > _MAX_STAND_INS:
+        return ()
+    return tuple(dict.fromkeys(map("".join, product(*options))))
 
 
 def _may_split(piece: _Piece) -> bool:
@@ -110,19 +137,9 @@ def _evaluate(parts: Sequence[Part], around: Surroundings, *, quoted: bool) -> l
         elif isinstance(part, Arithmetic):
             values.append(_Unknown(splits=False))
         else:
-            # At the beginning of a word it may still print nothing, and leave no word.
-            kept = quoted or part.quoted or part.process or (index > 0 and _prints_number(part, around))
-            values.append(_Unknown(splits=not kept))
+            printed = () if part.process else stand_ins(part.program, around.variables.notes.functions)
+            values.append(_Unknown(splits=not (quoted or part.quoted or part.process), stand_ins=printed))
     return values
-
-
-def _prints_number(part: Substitution, around: Surroundings) -> bool:
-    """`$(nproc)`, which prints a number, or nothing when it fails."""
-    stages = [stage for item in part.program.items for pipeline in item.pipelines for stage in pipeline.stages]
-    command = stages[0] if len(stages) == 1 else None
-    if not isinstance(command, Simple) or command.assignments or command.redirects:
-        return False
-    return [word.plain for word in command.words] == ["nproc"] and "nproc" not in around.variables.notes.functions
 
 
 def _is_assignment(part: Part) -> bool:
@@ -155,6 +172,8 @@ def _evaluate_parameter(part: Parameter, around: Surroundings, *, quoted: bool) 
         return _Unknown(splits=not quoted)
     if known.integer:
         return _Unknown(splits=not quoted and part.name in around.variables.notes.may_be_empty)
+    if known.stand_ins:
+        return _Unknown(splits=not quoted, stand_ins=known.stand_ins)
     return _evaluate_known(known, around, quoted)
 
 
@@ -194,7 +213,8 @@ def _combine(values: list[_Value], span: Span, around: Surroundings) -> Word | N
 
 
 def _unknown(values: list[_Value], span: Span, around: Surroundings, *, splits: bool) -> Word:
-    return Word("unknown", around.source[span[0] : span[1]], span, prefix=_prefix(values), splits=splits)
+    text = around.source[span[0] : span[1]]
+    return Word("unknown", text, span, prefix=_prefix(values), splits=splits, stand_ins=_stand_ins(values))
 
 
 def _prefix(values: list[_Value]) -> str:

@@ -119,6 +119,8 @@ def _define(trail: Trail, assignment: SourceAssignment, value: Word, folder: Fol
         known = Known(value.choices, folder)
     elif is_integer(assignment.value):
         known = Known((), integer=True)
+    elif value.stand_ins:
+        known = Known((), stand_ins=value.stand_ins)
     else:
         return
     trail.variables.define(assignment.name, known)

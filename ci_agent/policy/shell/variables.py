@@ -59,6 +59,8 @@ class Known:
     folder: str | None = None
     """The folder in which the globs among the choices stand for names."""
     integer: bool = False
+    stand_ins: tuple[str, ...] = ()
+    """Without choices: what stands for the value, as in a word."""
 
 
 @dataclass(slots=True)
@@ -133,7 +135,7 @@ class Variables:
         known = self.lookup(name)
         if known is None:
             return False
-        return known.integer or all(map(_is_integer, known.choices))
+        return known.integer or (not known.stand_ins and all(map(_is_integer, known.choices)))
 
 
 def _is_integer(word: Word) -> bool:

@@ -157,3 +157,50 @@ def test_every_change_of_a_variable_is_told(commands: Commands) -> None:
 @pytest.mark.parametrize("text", ["OPTIND=1; while getopts ab x; do ls; done", "OPTIND=1 ls", "OPTIND=$# ls"])
 def test_getopts_may_be_told_to_begin_again(text: str) -> None:
     assert "ls" in [command.words[0].literal for command in analyse(text).commands if command.words]
+
+
+_REVISION_HASH = "0" * 40
+
+
+@pytest.mark.parametrize(
+    ("text", "stand_ins"),
+    [
+        ('git show "$(git rev-parse HEAD)"', ("", "HEAD", _REVISION_HASH)),
+        ('sha=$(git rev-parse --short HEAD); git show "$sha"', ("", "HEAD", _REVISION_HASH)),
+        ("sha=$(git rev-parse HEAD~1 2>/dev/null) && git show ${sha}", ("", "HEAD~1", _REVISION_HASH)),
+        ("base=$(git merge-base origin/main HEAD); git diff $base..HEAD", ("..HEAD", f"{_REVISION_HASH}..HEAD")),
+        ("make -j$(nproc)", ("-j", "-j1")),
+        ('make "-j$(nproc)"', ("-j", "-j1")),
+        ('x=$(nproc); make "-j$x"', ("-j", "-j1")),
+        ('x=$(nproc); x=$(cat y); make "$x"', ()),
+        ('x=$(nproc); read -r x; make "$x"', ()),
+        ('x=$(nproc)$y; make "$x"', ()),
+        ('x=$(nproc); make "${x#1}"', ()),
+        ("make $(nproc)$(nproc)*", ()),
+        ("nproc() { cat y; }; make $(nproc)", ()),
+        ("git() { cat y; }; git show $(git rev-parse HEAD)", ()),
+        ("git show $(git rev-parse HEAD main)", ()),
+        ("git show $(git rev-parse main..HEAD)", ()),
+        ("git show $(git rev-parse HEAD^@)", ()),
+        ("git show $(git rev-parse -x)", ()),
+        ("git show $(git rev-parse --abbrev-ref HEAD)", ()),
+        ("git show $(git rev-parse $x)", ()),
+        ("git show $(git rev-parse HEAD 2>&1)", ()),
+        ("git show $(GIT_DIR=x git rev-parse HEAD)", ()),
+        ("git show $(git rev-parse HEAD; cat y)", ()),
+        ("git show $(git merge-base --all main HEAD)", ()),
+        ("git show $(git -C x rev-parse HEAD)", ()),
+    ],
+)
+def test_what_certainly_is_one_commit_or_number_is_known_so_far(text: str, stand_ins: tuple[str, ...]) -> None:
+    assert analyse(text).commands[-1].words[-1].stand_ins == stand_ins
+
+
+def test_a_word_that_may_be_empty_may_be_missing_where_it_is_not_quoted() -> None:
+    def splits(text: str) -> bool:
+        return analyse(text).commands[-1].words[-1].splits
+
+    assert splits("make $(nproc)")
+    assert splits("make $(nproc)$(nproc)")
+    assert not splits('make "$(nproc)"')
+    assert not splits("git diff $(git merge-base a b)..HEAD")

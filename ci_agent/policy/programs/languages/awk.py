@@ -38,6 +38,7 @@ _DANGEROUS_OPERATORS = {
 _ANYTHING_DANGEROUS = re.compile(r"system|getline|ARG[VC]|[@>]|(?<!\|)\|(?!\|)")
 _BEFORE_REGEX = frozenset("({[,;!&|~=+-*%^<>?:") | {"&&", "||", "!~", "==", "!=", ">=", "<=", "}", ""}
 _KEYWORDS_BEFORE_REGEX = frozenset({"print", "printf", "return", "in", "case", "else", "do"})
+_BEFORE_CONDITION = frozenset({"if", "while", "for", "switch"})
 _CONTINUES = frozenset({",", "{", "&&", "||", "?", ":", "do", "else"})
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _STANDARD = frozenset({'"/dev/stderr"', '"/dev/stdout"', '"/dev/null"', '"-"'})
@@ -128,8 +129,10 @@ def _is_standard(following: list[Token]) -> bool:
 def _tokens(text: str) -> Iterator[Token]:
     position = 0
     before: Token = ("operator", "")
+    groups: list[bool] = []
+    ends_value = False
     while position < len(text):
-        if text[position] == "/" and _opens_regex(before):
+        if text[position] == "/" and not ends_value and _opens_regex(before):
             match = _REGEX.match(text, position)
             if match is None:
                 raise _AmbiguousError
@@ -141,9 +144,17 @@ def _tokens(text: str) -> Iterator[Token]:
             if match.lastgroup == "skip":
                 position = match.end()
                 continue
+            ends_value = _ends_value(match[0], before, groups)
             before = (match.lastgroup, match[0])  # type: ignore[assignment]  # the groups are named for the kinds
         yield before
         position = match.end()
+
+
+def _ends_value(text: str, before: Token, groups: list[bool]) -> bool:
+    """Whether a `)` ends a value, not a condition with a statement behind it; `groups` are the `(` that are open."""
+    if text == "(":
+        groups.append(before[0] != "newline" and before[1] not in _BEFORE_CONDITION)
+    return text == ")" and bool(groups) and groups.pop()
 
 
 def _opens_regex(before: Token) -> bool:

@@ -37,6 +37,8 @@ def read_make(parsed: Parsed, draft: Draft) -> None:
     """
     for operand in parsed.operands:
         word = operand.word
+        if word.stand_ins and not any("=" in text for text in word.stand_ins):
+            continue
         if word.kind in ("unknown", "choice") and not word.beneath:
             draft.doubt(f"{word.text} may set a variable of the makefile")
             continue
@@ -99,6 +101,10 @@ def read_interpreter(parsed: Parsed, draft: Draft) -> None:
     if asks or (words and words[0].literal != "-" and not words[0].pipe):
         draft.code += [(operand.at, 0) for operand in parsed.operands[:1]]
         _use_program(words, draft)
+    elif words and words[0].literal == "-":
+        draft.hazard(parsed.operands[0].at, "runs the code that it reads from its input")
+        for word in words[1:]:
+            use_anything(draft, word)
     else:
         draft.doubt(f"the code that {parsed.profile.name} reads from its input is not known: put it in a file")
 

@@ -69,5 +69,6 @@ def _is_pattern(operand: Operand) -> bool:
 
 def _is_object(operand: Operand) -> bool:
     """`REV:PATH`, which is read by its name."""
-    revision, _, path = (operand.word.literal or "").partition(":")
-    return bool(path) and (bool(revision) or not path.startswith("/"))
+    texts = operand.word.stand_ins or (operand.word.literal or "",)
+    parted = [text.partition(":") for text in texts]
+    return all(bool(path) and (bool(revision) or not path.startswith("/")) for revision, _, path in parted)
