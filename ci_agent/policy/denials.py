@@ -1,24 +1,36 @@
 """Whether a deny rule forbids a fact, or a part of it."""
 
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Final, TypeAlias
 
 from ci_agent.json_types import JsonObject
 from ci_agent.policy.coverage import has, may_mean
-from ci_agent.policy.disk import DiskBudget, Entry, walk
+from ci_agent.policy.disk import DiskBudget, Entry, Listing, walk
 from ci_agent.policy.facts import ExecFact, Fact, FileFact, NetFact, ToolFact, UnknownFact
 from ci_agent.policy.judge_arguments import arguments_may_match, named_files
 from ci_agent.policy.match import CompiledRule
 from ci_agent.policy.net import forbids_request
-from ci_agent.policy.reach import Names, fold, fold_names, names_of
+from ci_agent.policy.reach import Names, fold, fold_all, fold_names, names_of
 from ci_agent.policy.reaching import forbids_path
 from ci_agent.policy.repositories import tracked_names
 from ci_agent.policy.rule_index import SHARED_DENIES, FileDenies, RuleIndex, strictest_first
 from ci_agent.policy.second_names import SecondNames
 from ci_agent.policy.site import Site
 from ci_agent.policy.tool_facts import FILE_TOOLS
+from ci_agent.policy.words import EVERYTHING
+
+_Found: TypeAlias = tuple[CompiledRule, Path, bool]
+"""The rule that forbids a file, the file, and whether it is a folder."""
+
+_MANY: Final = 200
+"""Of so many entries each is asked for its other names; for more it is first found out whether there are any."""
+
+_STATUS: Final = 2
+_LINK: Final = 20
+"""To ask for a file's status, or to follow a link, takes as long as to see so many more entries of a folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +49,8 @@ class Denials:
     arguments: JsonObject
     budget: DiskBudget
     second_names: SecondNames
+    answers: dict[Hashable, _Found | None] = field(default_factory=dict)
+    """What has been found beneath folders, for each question that was asked."""
 
     def of(self, fact: Fact) -> Iterator[Forbidden]:
         """Every deny rule that forbids the fact, in order of its parts."""
@@ -100,16 +114,25 @@ class Denials:
     def _of_file(self, fact: FileFact) -> Iterator[Forbidden]:
         for denies in self._file_denies(fact):
             rule = denies.about(fact) or self._by_second_name(denies, fact)
-            names = tracked_names(fact.path) if fact.tracked and rule is None else None
-            if names is not None:
-                yield from self._of_tracked(denies, fact, names)
-            elif rule is not None:
+            if rule is not None:
                 yield Forbidden(rule, fact)
-            elif fact.recursive:
-                yield from self._beneath(denies, fact)
+            elif fact.tracked or fact.recursive:
+                yield from self._among(denies, fact)
 
-    def _of_tracked(self, denies: FileDenies, fact: FileFact, names: tuple[str, ...]) -> Iterator[Forbidden]:
-        """The first file of a repository that a rule forbids."""
+    def _among(self, denies: FileDenies, fact: FileFact) -> Iterator[Forbidden]:
+        """The first file that a rule forbids, of those that a repository tracks, or of all beneath a folder."""
+        question = (denies.plain, fact.path, fact.written, fact.effect, fact.selection, fact.tracked)
+        if question not in self.answers:
+            tracked = tracked_names(fact.path) if fact.tracked else None
+            found = self._beneath(denies, fact) if tracked is None else self._of_tracked(denies, fact, tracked)
+            self.answers[question] = next(found, None)
+        answer = self.answers[question]
+        if answer is not None:
+            rule, path, is_folder = answer
+            about = replace(fact, path=path, written=path, is_folder=is_folder, recursive=False, tracked=False)
+            yield Forbidden(rule, about)
+
+    def _of_tracked(self, denies: FileDenies, fact: FileFact, names: tuple[str, ...]) -> Iterator[_Found]:
         self.budget.spend_entries(len(names))
         folders: dict[str, list[str]] = {}
         for name in names:
@@ -118,13 +141,11 @@ class Denials:
         for folder, lasts in folders.items():
             path = fact.path / folder
             above = fold_names(names_of(path))
-            if denies.about_any(above, list(map(fold, lasts))) is not None:
+            if denies.about_any(above, fold_all(lasts)) is not None:
                 for last in lasts:
                     rule = denies.about_names((*above, fold(last)))
                     if rule is not None:
-                        file = replace(fact, path=path / last, written=path / last, is_folder=False, recursive=False)
-                        yield Forbidden(rule, file)
-                        return
+                        yield rule, path / last, False
 
     def _file_denies(self, fact: FileFact) -> Iterator[FileDenies]:
         own = () if self.tool == "bash" else (self.tool,)
@@ -133,44 +154,49 @@ class Denials:
             if denies:
                 yield denies
 
-    def _beneath(self, denies: FileDenies, fact: FileFact) -> Iterator[Forbidden]:
-        """The first thing beneath a folder that a rule forbids, also where a link there leads."""
-        for above, entries in walk(fact.path, self.budget.at(fact.path, self.site.workspace.root), fact.selection):
+    def _beneath(self, denies: FileDenies, fact: FileFact) -> Iterator[_Found]:
+        """Also where a link there leads, and by other names of files."""
+        root = self.site.workspace.root
+        # Where the whole workspace is meant, each other name of what is in it comes by itself.
+        by_inode = fact.effect in ("read", "write") and not (fact.selection == EVERYTHING and fact.path == root)
+        looked_at = 0
+        for above, listing in walk(fact.path, self.budget.at(fact.path, root), fact.selection):
             starts = [(*start, *fold_names(above)) for start in fact.denied_names]
-            names = [fold(entry.name) for entry in entries]
-            found = [denies.about_any(start, names) for start in starts]
-            found += [self._by_another_name(denies, fact, entry) for entry in entries]
+            looked_at += len(listing.entries)
+            if by_inode and looked_at > _MANY:
+                by_inode = not self.second_names.are_none(denies)
+            found = [denies.about_any(start, listing.names) for start in starts]
+            found += [self._by_link(denies, entry) for entry in listing.links]
+            if by_inode:
+                self.budget.spend_entries(_STATUS * len(listing.entries))
+                found += [self._by_inode(denies, entry) for entry in listing.entries]
             rules = [rule for rule in found if rule is not None]
             if rules:
-                rule = min(rules, key=strictest_first)
-                yield Forbidden(rule, self._meant(denies, fact, rule, starts, entries))
+                yield self._meant(denies, min(rules, key=strictest_first), starts, listing, by_inode)
                 return
 
-    def _by_another_name(self, denies: FileDenies, fact: FileFact, entry: Entry) -> CompiledRule | None:
-        """The rule that forbids where a link leads, or another name of a file."""
-        if entry.is_symlink():
-            rule = denies.about_names(fold_names(names_of(Path(os.path.realpath(entry.path)))))
-            if rule is not None:
-                return rule
-        status = _status(entry) if fact.effect in ("read", "write") else None
+    def _by_link(self, denies: FileDenies, entry: Entry) -> CompiledRule | None:
+        """The rule that forbids where a link leads."""
+        self.budget.spend_entries(_LINK)
+        return denies.about_names(fold_names(names_of(Path(os.path.realpath(entry.path)))))
+
+    def _by_inode(self, denies: FileDenies, entry: Entry) -> CompiledRule | None:
+        """The rule that forbids another name of a file."""
+        status = _status(entry)
         return None if status is None else self.second_names.forbidding(denies, status)
 
     def _meant(
-        self,
-        denies: FileDenies,
-        fact: FileFact,
-        rule: CompiledRule,
-        starts: Sequence[Names],
-        entries: Sequence[Entry],
-    ) -> FileFact:
+        self, denies: FileDenies, rule: CompiledRule, starts: Sequence[Names], listing: Listing, by_inode: bool
+    ) -> _Found:
         """The first of a folder's entries that the rule forbids."""
-        for entry in entries:
-            by_name = (denies.about_names((*start, fold(entry.name))) for start in starts)
-            if rule in by_name or self._by_another_name(denies, fact, entry) is rule:
-                path = Path(entry.path)
-                is_folder = entry.is_dir(follow_symlinks=False)
-                return replace(fact, path=path, written=path, is_folder=is_folder, recursive=False, tracked=False)
-        return fact
+        for entry, name in zip(listing.entries, listing.names, strict=True):
+            if (
+                any(denies.about_names((*start, name)) is rule for start in starts)
+                or (entry.is_symlink() and self._by_link(denies, entry) is rule)
+                or (by_inode and self._by_inode(denies, entry) is rule)
+            ):
+                return rule, Path(entry.path), entry.is_dir(follow_symlinks=False)
+        return rule, Path(listing.entries[0].path).parent, True
 
 
 def _status(entry: Entry) -> os.stat_result | None:

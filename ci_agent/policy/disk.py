@@ -2,16 +2,17 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import TypeAlias
 
+from ci_agent.policy.reach import Names, fold_all
 from ci_agent.policy.shell.program import BoundExceededError
 from ci_agent.policy.words import EVERYTHING, Selection
 
-MAX_ENTRIES = 100_000
-"""Entries of folders that one decision looks at."""
+MAX_ENTRIES = 30_000
+"""Entries of folders that one decision looks at; whatever else takes long is counted as so many of them."""
 
 MAX_ENTRIES_ABROAD = 10_000
 """How many of them may lie outside the workspace, where little is granted and much is there."""
@@ -22,20 +23,46 @@ MAX_NAMES = 1_000
 MAX_PATHS = 300
 """Paths of which one decision finds out where they lead."""
 
+_FOLDER = 10
+"""To open a folder takes as long as to see this many of its entries."""
+
 _NAMES_IN_A_PATH = 8
 """A path of more counts as several."""
 
 Entry: TypeAlias = "os.DirEntry[str]"
 
 
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What a folder holds."""
+
+    entries: list[Entry]
+    names: list[str]
+    """Of the entries, folded, in the same order."""
+    folders: list[Entry]
+    links: list[Entry]
+
+
+def _listing(entries: list[Entry]) -> Listing:
+    return Listing(
+        entries,
+        fold_all([entry.name for entry in entries]),
+        [entry for entry in entries if entry.is_dir(follow_symlinks=False)],
+        [entry for entry in entries if entry.is_symlink()],
+    )
+
+
 @dataclass(slots=True)
 class DiskBudget:
-    """What one decision may still look at."""
+    """What one decision may still look at, and the folders that it has seen: each is read once."""
 
     entries: int = MAX_ENTRIES
     names: int = MAX_NAMES
     paths: int = MAX_PATHS
     most: int = MAX_ENTRIES
+    seen: dict[str, Listing] = field(default_factory=dict)
+    around: "DiskBudget | None" = None
+    """Of which this one is a part: what is spent here is spent there too."""
     _abroad: "DiskBudget | None" = None
 
     def at(self, folder: Path, workspace: Path) -> "DiskBudget":
@@ -43,13 +70,26 @@ class DiskBudget:
         if folder == workspace or workspace in folder.parents:
             return self
         if self._abroad is None:
-            self._abroad = DiskBudget(entries=MAX_ENTRIES_ABROAD, most=MAX_ENTRIES_ABROAD)
+            self._abroad = self.part(MAX_ENTRIES_ABROAD)
         return self._abroad
 
+    def part(self, entries: int) -> "DiskBudget":
+        """No more than so many of the entries that are left."""
+        return DiskBudget(entries=entries, most=entries, seen=self.seen, around=self)
+
     def spend_entries(self, count: int) -> None:
+        if self.around is not None:
+            self.around.spend_entries(count)
         self.entries -= count
         if self.entries < 0:
-            raise BoundExceededError(f"more than {self.most} files would have to be looked at; name a smaller folder")
+            raise BoundExceededError(
+                f"more than {self.most} files would have to be looked at, a folder for {_FOLDER} and a command for more; name a "
+                "smaller folder, or fewer in one call"
+            )
+
+    def left(self) -> int:
+        """How many entries may still be looked at."""
+        return self.entries if self.around is None else min(self.entries, self.around.left())
 
     def spend_path(self, text: str) -> None:
         self.paths -= 1 + text.count("/") // _NAMES_IN_A_PATH
@@ -62,41 +102,50 @@ class DiskBudget:
             raise BoundExceededError(f"the globs match more than {MAX_NAMES} files; name fewer of them")
 
 
-def read_folder(folder: str | Path, budget: DiskBudget) -> list[Entry]:
+def read_folder(folder: str | Path, budget: DiskBudget) -> Listing:
     """What a folder holds; nothing when it cannot be read, or is none."""
+    path = str(folder)
+    known = budget.seen.get(path)
+    if known is not None:
+        budget.spend_entries((_FOLDER + len(known.entries)) // 2)
+        return known
+    budget.spend_entries(_FOLDER)
     try:
-        scan = os.scandir(folder)
+        with os.scandir(path) as scan:
+            entries = list(islice(scan, budget.left() + 1))
     except OSError:
-        return []
-    with scan:
-        entries = list(islice(scan, budget.entries + 1))
+        entries = []
     budget.spend_entries(len(entries))
-    return entries
+    listing = _listing(entries)
+    budget.seen[path] = listing
+    return listing
 
 
-def walk(
-    folder: Path, budget: DiskBudget, selection: Selection = EVERYTHING
-) -> Iterator[tuple[tuple[str, ...], list[Entry]]]:
+def walk(folder: Path, budget: DiskBudget, selection: Selection = EVERYTHING) -> Iterator[tuple[Names, Listing]]:
     """Each folder at or beneath one, by its names relative to it, with what it holds, as far as the selection says.
 
     Symlinks are not followed, and belong to every selection but one of plain files: what they lead to may have any
     name. A folder whose name fits may be meant as a whole.
     """
-    pending: list[tuple[tuple[str, ...], Selection]] = [((), selection)]
+    pending: list[tuple[str, Names, Selection]] = [(str(folder), (), selection)]
     while pending:
-        above, wanted = pending.pop()
-        entries = [entry for entry in read_folder(folder.joinpath(*above), budget) if entry.name not in wanted.without]
-        yield above, [entry for entry in entries if _is_selected(entry, wanted)]
+        path, above, wanted = pending.pop()
+        listing = read_folder(path, budget)
+        if wanted == EVERYTHING:
+            yield above, listing
+            pending += [(entry.path, (*above, entry.name), wanted) for entry in listing.folders]
+            continue
+        yield above, _listing([entry for entry in listing.entries if _is_selected(entry, wanted)])
         whole = Selection(without=wanted.without)
         pending += [
-            ((*above, entry.name), whole if _fits(entry, wanted) and not wanted.plain_files else wanted)
-            for entry in entries
-            if entry.is_dir(follow_symlinks=False)
+            (entry.path, (*above, entry.name), whole if _fits(entry, wanted) and not wanted.plain_files else wanted)
+            for entry in listing.folders
+            if entry.name not in wanted.without
         ]
 
 
 def _is_selected(entry: Entry, selection: Selection) -> bool:
-    if selection.plain_files and entry.is_symlink():
+    if entry.name in selection.without or (selection.plain_files and entry.is_symlink()):
         return False
     return not selection.endings or entry.is_symlink() or _fits(entry, selection)
 

@@ -255,4 +255,5 @@ def _names_beneath(word: Word, place: Place) -> Iterator[str]:
         for text in possible_texts(base, place) or ["-"]:
             yield text
             if place.folder is not None:
-                yield from (entry.name for _, entries in walk(place.folder / text, place.budget) for entry in entries)
+                for _, listing in walk(place.folder / text, place.budget):
+                    yield from (entry.name for entry in listing.entries)

@@ -161,7 +161,9 @@ def _arriving(site: Site, use: FileUse, place: Place) -> list[Names]:
 
 
 def _guard(site: Site, path: Path, beneath: list[Names] | None, place: Place) -> Guarded:
-    return guard_write(path, site.workspace.root, site.around, beneath=beneath, by_tool=place.by_tool)
+    return guard_write(
+        path, site.workspace.root, site.around, beneath=beneath, by_tool=place.by_tool, budget=place.budget
+    )
 
 
 def _locate(site: Site, text: str, effect: FileEffect, folder: Path | None) -> tuple[Path, Path]:

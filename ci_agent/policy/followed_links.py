@@ -65,9 +65,9 @@ def links_out(
         if any(start == each or each in start.parents for each in walked):
             continue
         walked.append(start)
-        for above, entries in walk(start, budget_at(start), selection):
-            for entry in entries:
-                if not entry.is_symlink() or not _is_followed(entry, selection, found):
+        for above, listing in walk(start, budget_at(start), selection):
+            for entry in listing.links:
+                if not _is_followed(entry, selection, found):
                     continue
                 target = Path(os.path.realpath(entry.path))
                 if target.parent in _SYSTEM_PROGRAMS or any(target == at or at in target.parents for at in walked):

@@ -49,11 +49,11 @@ class Verdict:
 
 def judge(call: Call) -> list[Verdict]:
     """A verdict for each fact, in the order of the call; BoundExceededError when the disk holds too much to look at."""
-    denials = Denials(
-        call.site, call.rules, call.tool, call.arguments, DiskBudget(), SecondNames(call.site.workspace.root)
-    )
+    budget = DiskBudget()
+    second_names = SecondNames(call.site.workspace.root, budget)
+    denials = Denials(call.site, call.rules, call.tool, call.arguments, budget, second_names)
     facts = (
-        shell_facts(call.site, call.arguments)
+        shell_facts(call.site, call.arguments, budget)
         if call.tool == "bash"
         else tool_facts(call.site, call.tool, call.arguments)
     )

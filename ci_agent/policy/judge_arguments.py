@@ -143,7 +143,7 @@ def _judge_host(test: CompiledTest, value: Json, *, denies: bool) -> Verdict:
 def _judge_command(site: Site, test: CompiledTest, value: Json, *, denies: bool) -> Verdict:
     if not isinstance(value, str):
         return "cannot_judge"
-    facts = script_facts(site, value)
+    facts = script_facts(site, value, DiskBudget())
     patterns = test.test.command or ()
     if denies:
         unclear = any(isinstance(fact, UnknownFact) for fact in facts)

@@ -20,6 +20,8 @@ _LAST_NAMES: Final = frozenset({GIT[-1], WORKFLOWS[-1]})
 
 _HEAD: Final = "HEAD"
 
+_TELLING_NAMES: Final = _LAST_NAMES | {fold(_HEAD)}
+
 _GIT_PARTS: Final = frozenset({"config", "config.worktree", "commondir", "hooks", "objects", "refs"})
 """What makes a folder that holds a HEAD a repository of its own, under whatever name, or says what git runs in it."""
 
@@ -62,8 +64,14 @@ class Guarded:
 FREE: Final = Guarded()
 
 
-def guard_write(
-    path: Path, workspace: Path, around: Surroundings, *, beneath: Iterable[Names] | None = None, by_tool: bool = False
+def guard_write(  # noqa: PLR0913 - half of them by name
+    path: Path,
+    workspace: Path,
+    around: Surroundings,
+    *,
+    beneath: Iterable[Names] | None = None,
+    by_tool: bool = False,
+    budget: DiskBudget | None = None,
 ) -> Guarded:
     """For a path that is written or deleted.
 
@@ -81,7 +89,7 @@ def guard_write(
     if ".git" not in inside:
         runs.update(_runs_of_bare_repository(path, inside))
     if not runs:
-        runs.update(_runs_by_second_link(path))
+        runs.update(_runs_by_second_link(path, budget or DiskBudget()))
     return Guarded(must_spell=frozenset(runs))
 
 
@@ -142,9 +150,11 @@ def protected_beneath(folder: Path, budget: DiskBudget, *, deleted: bool = False
 
     `deleted`: it is deleted with the folder, so that a HEAD makes no repository of it.
     """
-    for above, entries in walk(folder, budget):
-        for entry in entries:
-            if fold(entry.name) in _LAST_NAMES or (not deleted and _is_head(entry)):
+    for above, listing in walk(folder, budget):
+        if _TELLING_NAMES.isdisjoint(listing.names):
+            continue
+        for entry, name in zip(listing.entries, listing.names, strict=True):
+            if name in _LAST_NAMES or (not deleted and _is_head(entry)):
                 yield (*above, entry.name)
 
 
@@ -214,7 +224,7 @@ def _kernel_run(path: Path) -> set[Run]:
     return {(path.parts[1],)} if is_kernel_path(path) else set()
 
 
-def _runs_by_second_link(path: Path) -> Iterator[Run]:
+def _runs_by_second_link(path: Path, budget: DiskBudget) -> Iterator[Run]:
     """A file with several links may be known under a protected name too."""
     try:
         status = os.lstat(path)
@@ -223,15 +233,15 @@ def _runs_by_second_link(path: Path) -> Iterator[Run]:
     if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
         for folder in path.parents:
             for run in (GIT, WORKFLOWS):
-                if _holds(folder.joinpath(*run), path, status):
+                if _holds(folder.joinpath(*run), path, status, budget):
                     yield run
 
 
-def _holds(folder: Path, file: Path, status: os.stat_result) -> bool:
+def _holds(folder: Path, file: Path, status: os.stat_result, budget: DiskBudget) -> bool:
     if not os.path.isdir(folder):
         return False
     return any(
         entry.inode() == status.st_ino and _same_file(Path(entry.path), file)
-        for _, entries in walk(folder, DiskBudget())
-        for entry in entries
+        for _, listing in walk(folder, budget)
+        for entry in listing.entries
     )

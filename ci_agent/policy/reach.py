@@ -76,6 +76,12 @@ def fold(name: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 
+def fold_all(names: Sequence[str]) -> list[str]:
+    """Each of many names of files, folded."""
+    joined = "/".join(names)
+    return joined.lower().split("/") if names and joined.isascii() else list(map(fold, names))
+
+
 def fold_names(names: Names) -> Names:
     return tuple(map(fold, names))
 

@@ -17,6 +17,9 @@ from ci_agent.policy.words import Word
 MAX_CHARACTERS: Final = 32 * 1024
 """Of the words of all commands; what a here-document holds is none of them."""
 
+_COMMAND: Final = 150
+"""A command takes as long as to see this many entries of a folder."""
+
 MAX_DEPTH: Final = 16
 """Commands inside commands, scripts inside scripts."""
 
@@ -24,7 +27,7 @@ MAX_DEPTH: Final = 16
 @dataclass(slots=True)
 class Reading:
     site: Site
-    budget: DiskBudget = field(default_factory=DiskBudget)
+    budget: DiskBudget
     commands: int = MAX_COMMANDS
     words: int = MAX_WORDS
     characters: int = MAX_CHARACTERS
@@ -34,6 +37,7 @@ class Reading:
     def spend_command(self, depth: int, words: Sequence[Word], around: Sequence[Word] = ()) -> None:
         """Each command that would run counts, its words, and a part of those of the command that starts it."""
         self.commands -= 1
+        self.budget.spend_entries(_COMMAND)
         self.words -= len(words) + len(around) // 16
         self.characters -= sum(len(word.text) for word in words)
         if self.commands < 0:

@@ -94,11 +94,17 @@ class FileDenies:
     def __init__(self, rules: Sequence[CompiledRule]) -> None:
         self.everywhere = [rule for rule in rules if is_bare(rule)]
         plain = [rule for rule in rules if rule.reach is not None and not rule.args]
+        self.plain = frozenset(rule.id for rule in plain)
+        """Ids of those with globs."""
         globs = [(glob, rule) for rule in plain for glob in rule.reach or ()]
         self._globs = GlobIndex(globs)
+        self._open = GlobIndex((glob, rule) for glob, rule in globs if glob.last is None)
         lasts = [glob.last for glob, _ in globs]
         self._last_names = frozenset(last.literal for last in lasts if last is not None and last.literal is not None)
-        self._last_patterns = {last for last in lasts if last is not None and last.literal is None}
+        wild = {last for last in lasts if last is not None and last.literal is None}
+        self._endings = tuple(last.chunks[1] for last in wild if len(last.chunks) == 2 and not last.chunks[0])
+        self._last_patterns = [last for last in wild if len(last.chunks) != 2 or last.chunks[0]]
+        self._beginnings = tuple(last.prefix for last in self._last_patterns)
 
     def __bool__(self) -> bool:
         return bool(self.everywhere or self._globs)
@@ -116,11 +122,15 @@ class FileDenies:
     def about_any(self, folder: Names, held: Sequence[str]) -> CompiledRule | None:
         """The first rule that forbids one of the names that a folder holds; all of them folded."""
         # The empty name stands for whatever a closing wildcard covers, so that only telling names are looked up.
-        telling = [
-            name for name in held if name in self._last_names or any(p.matches(name) for p in self._last_patterns)
-        ]
-        found = [self.about_names((*folder, name)) for name in (*telling, *[""][: len(held)])]
-        return min((rule for rule in found if rule is not None), key=strictest_first, default=None)
+        telling = [name for name in held if name in self._last_names] if self._last_names else []
+        if self._endings:
+            telling += [name for name in held if name.endswith(self._endings)]
+        if self._last_patterns:
+            likely = [name for name in held if name.startswith(self._beginnings)]
+            telling += [name for name in likely if any(each.matches(name) for each in self._last_patterns)]
+        found = [rule for name in telling for rule in self._globs.covering((*folder, name))]
+        found += self._open.covering((*folder, "")) if held else ()
+        return min(found, key=strictest_first, default=None)
 
     def _about(self, names: Names, *, lists: bool) -> Iterator[CompiledRule]:
         for glob, rule in self._globs.near(names):

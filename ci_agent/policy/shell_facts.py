@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from ci_agent.json_types import JsonObject
+from ci_agent.policy.disk import DiskBudget
 from ci_agent.policy.effects import FileEffect, FileUse, InnerCommand
 from ci_agent.policy.exec_facts import Run, read_run, resolve_folder
 from ci_agent.policy.facts import ExecFact, Fact, FileFact, Origin, Span, UnknownFact
@@ -47,7 +48,7 @@ _REDIRECT_EFFECTS: dict[RedirectMode, tuple[FileEffect, ...]] = {
 }
 
 
-def shell_facts(site: Site, arguments: JsonObject) -> tuple[Fact, ...]:
+def shell_facts(site: Site, arguments: JsonObject, budget: DiskBudget) -> tuple[Fact, ...]:
     """Everything that a call of the shell tool would do."""
     stranger = next((name for name in arguments if name not in ARGUMENTS), None)
     if stranger is not None:
@@ -55,12 +56,12 @@ def shell_facts(site: Site, arguments: JsonObject) -> tuple[Fact, ...]:
     command = arguments.get("command")
     if not isinstance(command, str):
         return (UnknownFact("the command is missing or is no text", argument="command"),)
-    return script_facts(site, command)
+    return script_facts(site, command, budget)
 
 
-def script_facts(site: Site, text: str) -> tuple[Fact, ...]:
+def script_facts(site: Site, text: str, budget: DiskBudget) -> tuple[Fact, ...]:
     """Everything that running the text in the workspace would do."""
-    reading = Reading(site)
+    reading = Reading(site, budget)
     facts: list[Fact] = []
     try:
         facts.extend(_script(reading, text, Scene(site.workspace.root)))

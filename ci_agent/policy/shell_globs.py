@@ -64,7 +64,7 @@ def _step(start: Path, base: str, part: str, is_last: bool, budget: DiskBudget) 
     if shows_hidden:
         # Until bash 5.2, `.*` became these too.
         yield from (join + name for name in (".", "..") if matches(name))
-    entries = read_folder(start / base, budget)
+    entries = read_folder(start / base, budget).entries
     # To match a name takes twice as long as to read it.
     budget.spend_entries(2 * len(entries))
     for entry in entries:

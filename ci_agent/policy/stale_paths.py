@@ -76,8 +76,7 @@ def _may_make_links(command: ExecFact, budget: DiskBudget) -> bool:
         return True
     sources = [file.written for file in command.files if file.effect != "write"]
     return any(
-        os.path.islink(source) or any(entry.is_symlink() for _, entries in walk(source, budget) for entry in entries)
-        for source in sources
+        os.path.islink(source) or any(listing.links for _, listing in walk(source, budget)) for source in sources
     )
 
 

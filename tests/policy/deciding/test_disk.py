@@ -17,7 +17,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_walk_names_all_beneath_and_follows_no_link(folder: Path) -> None:
-    found = {"/".join((*above, entry.name)) for above, entries in walk(folder, DiskBudget()) for entry in entries}
+    walked = walk(folder, DiskBudget())
+    found = {"/".join((*above, entry.name)) for above, listing in walked for entry in listing.entries}
     assert found == {"a.txt", ".git", ".git/config", "d", "d/e", "d/e/b.txt", "link", "dangling"}
 
 
@@ -35,3 +36,21 @@ def test_less_is_looked_at_outside_the_workspace(tmp_path: Path) -> None:
     assert (outside.entries, outside is budget.at(Path("/"), tmp_path / "work")) == (MAX_ENTRIES_ABROAD, True)
     with pytest.raises(BoundExceededError, match=f"more than {MAX_ENTRIES_ABROAD} files"):
         outside.spend_entries(MAX_ENTRIES_ABROAD + 1)
+
+
+def test_a_folder_is_read_once_and_costs_less_when_it_is_seen_again(folder: Path) -> None:
+    budget = DiskBudget()
+    first = [listing for _, listing in walk(folder, budget)]
+    spent = MAX_ENTRIES - budget.entries
+    again = [listing for _, listing in walk(folder, budget)]
+    assert all(one is other for one, other in zip(first, again, strict=True))
+    assert 0 < MAX_ENTRIES - budget.entries - spent <= spent // 2
+
+
+def test_what_a_part_of_a_budget_spends_is_spent_in_the_whole() -> None:
+    budget = DiskBudget(entries=10)
+    part = budget.part(20)
+    part.spend_entries(4)
+    assert (budget.left(), part.left()) == (6, 6)
+    with pytest.raises(BoundExceededError):
+        part.spend_entries(7)

@@ -382,7 +382,7 @@ def test_a_rule_that_spells_a_head_writes_it(policy: MakePolicy, put: Put) -> No
 def test_a_folder_outside_that_holds_too_much_to_look_at_may_hold_anything(
     policy: MakePolicy, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ci_agent.policy.disk.MAX_ENTRIES_ABROAD", 3)
+    monkeypatch.setattr("ci_agent.policy.disk.MAX_ENTRIES_ABROAD", 12)
     outside = workspace.root.parent / "outside"
     for name in "abcd":
         (outside / name).mkdir(parents=True)
