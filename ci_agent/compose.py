@@ -1,13 +1,10 @@
 """The composition root: settings in, objects wired, one run, its result out. The only module that knows everything."""
 
-import os
-import random
 import threading
 import time
-import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,32 +13,25 @@ from ci_agent.agent.loop import LoopConfig, run_loop
 from ci_agent.cancellation import CancelToken
 from ci_agent.ci_environment import detect_ci
 from ci_agent.ending import Happened, conclude_run
-from ci_agent.errors import CIAgentError, ConfigurationError
+from ci_agent.errors import CIAgentError
 from ci_agent.events import AgentEvent, Emit
 from ci_agent.guard import Guard
 from ci_agent.hooks import FinishedTurn, GetMessages, Hooks
 from ci_agent.json_types import JsonObject
-from ci_agent.limits import LimitWatch, RunLimits, loosened, tightest
+from ci_agent.limits import LimitWatch
 from ci_agent.lock import hold_lock
 from ci_agent.messages import Message, TextContent, UserMessage
 from ci_agent.policy.counting import create_before_tool_call
-from ci_agent.policy.decide import Policy, compile_policy
-from ci_agent.process import child_environment, refuse_never_passed
 from ci_agent.prompts import build_system_prompt, build_user_prompt
-from ci_agent.provider import Context, Model, StreamOptions
-from ci_agent.providers.outside import Outside
-from ci_agent.providers.table import OpenModels, open_models, parse_model
-from ci_agent.ready_policy import surroundings
-from ci_agent.run_settings import Observers, RunResult, RunSettings, SandboxMode
+from ci_agent.provider import Context, StreamOptions
+from ci_agent.run_parts import RunParts, build_parts
+from ci_agent.run_settings import Observers, RunResult, RunSettings
 from ci_agent.structured_output import StructuredOutput
-from ci_agent.tool import Tool
-from ci_agent.tools.table import ToolSettings, create_tools
 from ci_agent.transcript.place import Place, find_place, finish_record, open_journal
 from ci_agent.transcript.recorder import Recorder
 from ci_agent.transcript.redact import Redactor
-from ci_agent.transcript.run_facts import PolicyFacts, RunStart, SandboxFacts
+from ci_agent.transcript.run_facts import PolicyFacts, RunStart
 from ci_agent.transcript.secret_sources import collect_secrets
-from ci_agent.workspace import Workspace
 
 ABANDON_AFTER_S = 3.0
 """How long a tool that ignores its cancellation is waited for; a cancelled run is over within five seconds."""
@@ -72,7 +62,7 @@ def run(
     observers = observers or Observers()
     redactor = redactor or create_redactor(settings)
     place = find_place(settings.transcript)
-    parts = _wire(settings, place)
+    parts = build_parts(settings, place, _now)
     with ExitStack() as stack:
         stack.callback(parts.models.close)
         if settings.lock is not None:
@@ -93,53 +83,8 @@ def run(
     return RunResult(ending.reason, ending.exit_code, document, path)
 
 
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    """What a run is made of. Building them starts nothing and writes nothing."""
-
-    run_id: str
-    model: Model
-    models: OpenModels
-    policy: Policy
-    workspace: Workspace
-    limits: RunLimits
-    loosened: Sequence[str]
-    tools: Mapping[str, Tool]
-    offered: tuple[Tool, ...]
-    output: StructuredOutput | None
-    sandbox: SandboxFacts
-
-
-def _wire(settings: RunSettings, place: Place) -> _Parts:
-    models = [_parse_model(name) for name in (settings.model, *settings.model_settings.fallbacks)]
-    opened = open_models(models, settings.model_settings, Outside(settings.environment, _now, random.random))
-    limits = tightest(settings.policy.source.limits, settings.limits)
-    _refuse_unknown_price(limits, opened.without_price)
-    _refuse_missing_spill_folder(settings.spill_folder)
-    refuse_never_passed(settings.pass_env)
-    workspace = settings.policy.site.workspace
-    records = tuple(path for path in (place.journal, place.document, settings.lock) if path)
-    environment = child_environment(settings.environment, settings.pass_env, settings.secret_env)
-    around = surroundings(settings.environment, records, environment)
-    policy = compile_policy(settings.policy.source, workspace, around=around)
-    tools = create_tools(_tool_settings(settings, workspace, policy, environment))
-    return _Parts(
-        run_id=str(uuid.uuid4()),
-        model=models[0],
-        models=opened,
-        policy=policy,
-        workspace=workspace,
-        limits=limits,
-        loosened=loosened(settings.policy.source.limits, settings.limits),
-        tools=tools,
-        offered=tuple(_offered(tools, settings.tools, policy)),
-        output=None if settings.output_schema is None else StructuredOutput(settings.output_schema, _now),
-        sandbox=_sandbox(settings.sandbox),
-    )
-
-
 def _execute(
-    settings: RunSettings, parts: _Parts, recorder: Recorder, observers: Observers, cancel: CancelToken
+    settings: RunSettings, parts: RunParts, recorder: Recorder, observers: Observers, cancel: CancelToken
 ) -> Happened:
     """The loop under its hooks, from the prompt to the reason why it ended."""
     own_cancel = cancel.child()
@@ -185,7 +130,7 @@ def _execute(
     )
 
 
-def _options(settings: RunSettings, parts: _Parts) -> StreamOptions:
+def _options(settings: RunSettings, parts: RunParts) -> StreamOptions:
     asked = settings.model_settings
     return StreamOptions(
         temperature=asked.temperature,
@@ -196,53 +141,7 @@ def _options(settings: RunSettings, parts: _Parts) -> StreamOptions:
     )
 
 
-def _parse_model(text: str) -> Model:
-    try:
-        return parse_model(text)
-    except ValueError as error:
-        raise ConfigurationError(str(error)) from error
-
-
-def _refuse_missing_spill_folder(folder: Path | None) -> None:
-    if folder is not None and not (folder.is_dir() and os.access(folder, os.W_OK)):
-        raise ConfigurationError(f"the spill folder {str(folder)!r} is no folder that can be written to: create it")
-
-
-def _refuse_unknown_price(limits: RunLimits, without_price: Sequence[Model]) -> None:
-    if limits.max_cost_usd is not None and without_price:
-        raise ConfigurationError(
-            f"the price of {' and '.join(map(str, without_price))} is not known, so the run cannot be limited to "
-            f"{limits.max_cost_usd:g} USD: give the price in a file with --models-file, or limit tokens or turns"
-        )
-
-
-def _sandbox(requested: SandboxMode) -> SandboxFacts:
-    if requested == "required":
-        raise ConfigurationError("a sandbox is required, and this version has none to offer: use --sandbox auto")
-    return SandboxFacts(kind="none", requested=requested)
-
-
-def _tool_settings(
-    settings: RunSettings, workspace: Workspace, policy: Policy, environment: Mapping[str, str]
-) -> ToolSettings:
-    return ToolSettings(
-        workspace=workspace,
-        permits_path=policy.permits_path,
-        permits_address=policy.permits_address,
-        environment=environment,
-        timeout_s=settings.tool_timeout_s,
-        spill_folder=settings.spill_folder,
-    )
-
-
-def _offered(tools: Mapping[str, Tool], asked: tuple[str, ...] | None, policy: Policy) -> Iterator[Tool]:
-    """The tools that the model is told of: those that were asked for and that some rule can allow."""
-    for name, tool in tools.items():
-        if (asked is None or name in asked) and policy.can_allow(name):
-            yield tool
-
-
-def _system_prompt(settings: RunSettings, parts: _Parts) -> str:
+def _system_prompt(settings: RunSettings, parts: RunParts) -> str:
     additions = [settings.append_system_prompt, parts.output.instruction() if parts.output else None]
     return build_system_prompt(
         str(parts.workspace.root),
@@ -295,7 +194,7 @@ def _time_limit(timeout_s: float, cancel: CancelToken) -> Iterator[Callable[[], 
         timer.cancel()
 
 
-def _start(settings: RunSettings, parts: _Parts) -> RunStart:
+def _start(settings: RunSettings, parts: RunParts) -> RunStart:
     source = settings.policy.source
     return RunStart(
         id=parts.run_id,
@@ -309,7 +208,7 @@ def _start(settings: RunSettings, parts: _Parts) -> RunStart:
     )
 
 
-def _recorded_options(settings: RunSettings, parts: _Parts) -> JsonObject:
+def _recorded_options(settings: RunSettings, parts: RunParts) -> JsonObject:
     """What was asked of the model; what was left to its provider is left out."""
     asked = settings.model_settings
     options = {
@@ -325,7 +224,7 @@ def _recorded_options(settings: RunSettings, parts: _Parts) -> JsonObject:
 
 
 def _say_where(
-    settings: RunSettings, observers: Observers, parts: _Parts, place: Place, recovered: Path | None
+    settings: RunSettings, observers: Observers, parts: RunParts, place: Place, recovered: Path | None
 ) -> None:
     record = place.document or place.journal
     policy = parts.policy.source

@@ -20,7 +20,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("reports",),
     ("ci_environment", "guard", "limits", "lock", "progress", "prompts", "signals", "structured_output"),
     ("explain", "ready_policy", "recorded_runs", "run_settings"),
-    ("ending",),
+    ("ending", "run_parts"),
     ("compose",),
     ("cli",),
     ("__main__",),

@@ -1,0 +1,115 @@
+"""What a run is made of, out of its settings. Building it starts nothing, sends nothing and writes nothing."""
+
+import os
+import random
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from ci_agent.errors import ConfigurationError
+from ci_agent.limits import RunLimits, loosened, tightest
+from ci_agent.policy.decide import Policy, compile_policy
+from ci_agent.process import child_environment, refuse_never_passed
+from ci_agent.provider import Model
+from ci_agent.providers.outside import Outside
+from ci_agent.providers.table import OpenModels, open_models, parse_model
+from ci_agent.ready_policy import surroundings
+from ci_agent.run_settings import RunSettings, SandboxMode
+from ci_agent.structured_output import StructuredOutput
+from ci_agent.tool import Tool
+from ci_agent.tools.table import ToolSettings, create_tools
+from ci_agent.transcript.place import Place
+from ci_agent.transcript.run_facts import SandboxFacts
+from ci_agent.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class RunParts:
+    run_id: str
+    model: Model
+    models: OpenModels
+    policy: Policy
+    workspace: Workspace
+    limits: RunLimits
+    loosened: Sequence[str]
+    tools: Mapping[str, Tool]
+    offered: tuple[Tool, ...]
+    output: StructuredOutput | None
+    sandbox: SandboxFacts
+
+
+def build_parts(settings: RunSettings, place: Place, now: Callable[[], datetime]) -> RunParts:
+    """Check the settings and build what they ask for; ConfigurationError for what cannot be had."""
+    models = [_parse_model(name) for name in (settings.model, *settings.model_settings.fallbacks)]
+    opened = open_models(models, settings.model_settings, Outside(settings.environment, now, random.random))
+    limits = tightest(settings.policy.source.limits, settings.limits)
+    _refuse_unknown_price(limits, opened.without_price)
+    _refuse_missing_spill_folder(settings.spill_folder)
+    refuse_never_passed(settings.pass_env)
+    workspace = settings.policy.site.workspace
+    records = tuple(path for path in (place.journal, place.document, settings.lock) if path)
+    environment = child_environment(settings.environment, settings.pass_env, settings.secret_env)
+    around = surroundings(settings.environment, records, environment)
+    policy = compile_policy(settings.policy.source, workspace, around=around)
+    tools = create_tools(_tool_settings(settings, workspace, policy, environment))
+    return RunParts(
+        run_id=str(uuid.uuid4()),
+        model=models[0],
+        models=opened,
+        policy=policy,
+        workspace=workspace,
+        limits=limits,
+        loosened=loosened(settings.policy.source.limits, settings.limits),
+        tools=tools,
+        offered=tuple(_offered(tools, settings.tools, policy)),
+        output=None if settings.output_schema is None else StructuredOutput(settings.output_schema, now),
+        sandbox=_sandbox(settings.sandbox),
+    )
+
+
+def _parse_model(text: str) -> Model:
+    try:
+        return parse_model(text)
+    except ValueError as error:
+        raise ConfigurationError(str(error)) from error
+
+
+def _refuse_missing_spill_folder(folder: Path | None) -> None:
+    if folder is not None and not (folder.is_dir() and os.access(folder, os.W_OK)):
+        raise ConfigurationError(f"the spill folder {str(folder)!r} is no folder that can be written to: create it")
+
+
+def _refuse_unknown_price(limits: RunLimits, without_price: Sequence[Model]) -> None:
+    if limits.max_cost_usd is not None and without_price:
+        raise ConfigurationError(
+            f"the price of {' and '.join(map(str, without_price))} is not known, so the run cannot be limited to "
+            f"{limits.max_cost_usd:g} USD: give the price in a file with --models-file, or limit tokens or turns"
+        )
+
+
+def _sandbox(requested: SandboxMode) -> SandboxFacts:
+    if requested == "required":
+        raise ConfigurationError("a sandbox is required, and this version has none to offer: use --sandbox auto")
+    return SandboxFacts(kind="none", requested=requested)
+
+
+def _tool_settings(
+    settings: RunSettings, workspace: Workspace, policy: Policy, environment: Mapping[str, str]
+) -> ToolSettings:
+    return ToolSettings(
+        workspace=workspace,
+        permits_path=policy.permits_path,
+        permits_address=policy.permits_address,
+        environment=environment,
+        timeout_s=settings.tool_timeout_s,
+        spill_folder=settings.spill_folder,
+    )
+
+
+def _offered(tools: Mapping[str, Tool], asked: tuple[str, ...] | None, policy: Policy) -> Iterator[Tool]:
+    """The tools that the model is told of: those that were asked for and that some rule can allow."""
+    for name, tool in tools.items():
+        if (asked is None or name in asked) and policy.can_allow(name):
+            yield tool
