@@ -94,7 +94,11 @@ def _refuse_splitting(parsed: Parsed) -> None:
     """A word that may become any number of words moves all that follow."""
     for index, operand in enumerate(parsed.operands):
         if operand.word.splits and not operand.word.beneath and not _may_be_left_out(parsed.profile, operand, index):
-            parsed.problem = parsed.problem or f"nobody knows how many words {operand.word.text} becomes"
+            parsed.problem = parsed.problem or _splitting(operand.word)
+
+
+def _splitting(word: Word) -> str:
+    return f"nobody knows how many words {word.text} becomes; in double quotes it is one"
 
 
 def _may_be_left_out(profile: Profile, operand: Operand, index: int) -> bool:
@@ -249,7 +253,7 @@ def _add(parsed: Parsed, words: Sequence[Word], found: Found) -> int:
 
 def _note_value(parsed: Parsed, value: Word, position: int) -> None:
     if value.splits and _matters(parsed.profile):
-        parsed.problem = parsed.problem or f"nobody knows how many words {value.text} becomes"
+        parsed.problem = parsed.problem or _splitting(value)
     if value.kind == "glob" and parsed.profile.harmful:
         parsed.may_be_options.append(position)
 

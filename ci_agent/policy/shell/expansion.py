@@ -155,7 +155,8 @@ def _expand_tilde(parts: Sequence[Part], index: int, around: Surroundings, *, as
         if match[1] or (match.end() == len(text) and len(parts) > 1):
             return [_Unknown(splits=False)]
         home = around.variables.literal("HOME")
-        values.append(_Piece(home, quoted=True) if home else _Unknown(splits=False))
+        # To dash, an empty home folder is no word; to bash it is an empty one.
+        values.append(_Piece(home, quoted=True) if home else _Unknown(splits=around.variables.notes.posix))
         text = text[1:]
     if assigns and (match := _TILDE_BEHIND.search(text)):
         return [*values, _Piece(text[: match.end() - 1], quoted=False), _Unknown(splits=False)]

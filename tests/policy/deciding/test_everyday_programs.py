@@ -26,3 +26,42 @@ def test_everyday_lines_pass_when_their_programs_are_granted(policy: MakePolicy,
     refused = [line for line in _LINES if decided.decide("bash", {"command": line}).effect == "deny"]
     print(f"{len(_LINES) - len(refused)} of {len(_LINES)} everyday lines are allowed")
     assert refused == ["docker build -t app:latest ."]  # the secret would be sent along
+
+
+_SCRIPTS = (Path(__file__).parent / "everyday_scripts.txt").read_text(encoding="utf-8").splitlines()
+_GRANTED = """
+- id: programs
+  allow: bash
+  command: ["git {show,diff,log,ls-files,rev-parse,merge-base} **", "git commit -m *", "{cat,head,tail,wc,ls,grep} **",
+    "{echo,printf,test,'[',set,read,export,tee,nproc,make,awk,pytest} **", "cd *", "npm test", "xargs wc -l",
+    "xargs -r ruff check **", python -, "tar czf out.tgz dist", "find . -name '*.pyc' -delete"]
+  env: IFS
+  paths: [".", "**"]
+- {id: files, allow: write, path: "**"}
+"""
+_ADVISED = {
+    'wc $(git ls-files "*.py")': "$(git ls-files",
+    "base=$(git merge-base a b); wc $base": "$base",
+    "sha=$(git rev-parse HEAD); git log $sha--output=x": "may be an option",
+    "head -n $(nproc) a.txt": "in double quotes it is one",
+    "git diff -- $(git rev-parse HEAD)": "which file",
+    "git show $(git rev-parse HEAD):/etc/passwd": "/etc/passwd",
+}
+
+
+def test_everyday_scripts_pass_when_their_commands_are_granted(policy: MakePolicy, put: Put) -> None:
+    for name in ("src/a.py", "a.txt", "README.md", "sub/package.json", "dist/x", "notes/log"):
+        put(name)
+    decided = policy(_GRANTED)
+    calls = [{"command": line.replace("\\n", "\n") if "<<" in line else line} for line in _SCRIPTS]
+    refused = [call["command"] for call in calls if decided.decide("bash", call).effect == "deny"]
+    print(f"{len(_SCRIPTS) - len(refused)} of {len(_SCRIPTS)} everyday scripts are allowed")
+    assert refused == []
+
+
+def test_what_may_be_an_option_or_a_file_stays_denied(policy: MakePolicy, put: Put) -> None:
+    put("a.txt")
+    decided = policy(_GRANTED)
+    decisions = {command: decided.decide("bash", {"command": command}) for command in _ADVISED}
+    assert {command for command, decision in decisions.items() if decision.effect == "allow"} == set()
+    assert [why for command, why in _ADVISED.items() if why not in str(decisions[command])] == []

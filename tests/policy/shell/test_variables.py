@@ -204,3 +204,9 @@ def test_a_word_that_may_be_empty_may_be_missing_where_it_is_not_quoted() -> Non
     assert splits("make $(nproc)$(nproc)")
     assert not splits('make "$(nproc)"')
     assert not splits("git diff $(git merge-base a b)..HEAD")
+
+
+def test_an_empty_home_folder_is_no_word_to_every_sh_but_one_to_bash() -> None:
+    text = "HOME=$x; rm ~"
+    assert analyse(text, dialect="posix").commands[-1].words[-1].splits
+    assert not analyse(text).commands[-1].words[-1].splits
