@@ -1,5 +1,6 @@
 """The events of a run become records of its journal, each before the next thing happens."""
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -26,7 +27,7 @@ from ci_agent.messages import ImageContent, Message, TextContent, ToolResultMess
 from ci_agent.provider import StreamNotice
 from ci_agent.transcript.as_json import arguments_json, decision_json, fits, message_json, parts_json, timestamp
 from ci_agent.transcript.journal import JOURNAL_SCHEMA, LAST_KIND, Journal
-from ci_agent.transcript.plain_json import plain
+from ci_agent.transcript.plain_json import MAX_VALUES, plain
 from ci_agent.transcript.redact import Redactor
 from ci_agent.transcript.run_facts import RunEnding, RunStart
 
@@ -122,7 +123,8 @@ class Recorder:
     def _message(self, message: Message) -> None:
         call = self._call_answered_by(message) if isinstance(message, ToolResultMessage) else None
         if call is None:
-            self._write("message", {"turn": self._turn, "message": message_json(message)})
+            # A message is a tree of JSON that has already been read, so nothing in it is without an end.
+            self._write("message", {"turn": self._turn, "message": message_json(message)}, max_values=sys.maxsize)
         else:
             reference = {"role": message.role, "call": call.seq, "timestamp": timestamp(message.timestamp)}
             self._write("message", {"turn": self._turn, "message": reference})
@@ -183,13 +185,13 @@ class Recorder:
         self._journal.append("call_end", record)
         self._journal.sync()
 
-    def _write(self, kind: str, fields: JsonObject) -> int:
+    def _write(self, kind: str, fields: JsonObject, *, max_values: int = MAX_VALUES) -> int:
         """Append a record; returns how many characters of it had to be replaced."""
-        record, replaced = self._cleaned(fields)
+        record, replaced = self._cleaned(fields, max_values)
         self._journal.append(kind, record)
         return replaced
 
-    def _cleaned(self, fields: JsonObject) -> tuple[JsonObject, int]:
+    def _cleaned(self, fields: JsonObject, max_values: int = MAX_VALUES) -> tuple[JsonObject, int]:
         """The fields as plain JSON without secrets, with the time; and the count of characters that were replaced."""
         redactions = 0
 
@@ -199,7 +201,7 @@ class Recorder:
             redactions += count
             return redacted
 
-        cleaned = plain({"at": timestamp(self._now()), **fields}, edit)
+        cleaned = plain({"at": timestamp(self._now()), **fields}, edit, max_values=max_values)
         record: JsonObject = cleaned.value
         return (record | {"redactions": redactions} if redactions else record), cleaned.replaced
 

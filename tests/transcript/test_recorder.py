@@ -1,5 +1,6 @@
 """Each event becomes its record before the next thing happens, durably where an effect follows, without secrets."""
 
+import json
 import os
 import subprocess
 import sys
@@ -217,6 +218,16 @@ def test_arguments_that_are_no_bounded_object_are_kept_as_text(
     said, begun = journal.read().records[1:]
     for place in (said["message"]["content"][0], begun):
         assert (place["arguments"], place["arguments_json"]) == (None, raw)
+
+
+def test_no_call_of_a_message_is_left_out_however_many_values_they_hold(
+    journal: WatchedJournal, start_recording: StartRecording
+) -> None:
+    raw = json.dumps({"values": [0] * 9_000})
+    message = AssistantMessage((ToolCall("a", "ls", raw),) * 12, "tool_use", "p", "m", "a", NOON)
+    start_recording(journal)(MessageEnd(message))
+    content = journal.read().records[1]["message"]["content"]
+    assert [part["arguments"] for part in content] == [{"values": [0] * 9_000}] * 12
 
 
 def test_calls_are_counted_by_how_they_ended_and_failing_denials_are_noticed(
