@@ -10,7 +10,7 @@ BIN := .venv/bin
 JOBS ?= auto
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
 setup: .venv/ready ## create .venv with the locked dependencies and this checkout
 
