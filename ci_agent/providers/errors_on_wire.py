@@ -4,12 +4,13 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+from datetime import datetime
 
 from ci_agent.json_types import Json
+from ci_agent.providers.asked_waits import wait_of_duration, wait_of_headers, wait_of_text
 from ci_agent.providers.failures import ApiError, FailureKind
 from ci_agent.providers.overflow import is_overflow
+from ci_agent.providers.sse import read_json_events
 from ci_agent.terminal import one_line
 
 MAX_MESSAGE = 400
@@ -19,6 +20,7 @@ _KIND_OF_WORD: dict[str, tuple[FailureKind, int]] = {
     "context_length_exceeded": ("overflow", 400),
     "exceed_context_size_error": ("overflow", 400),
     "insufficient_quota": ("quota", 429),
+    "exceeded_current_quota_error": ("quota", 429),
     "billing_hard_limit_reached": ("quota", 429),
     "billing_not_active": ("quota", 429),
     "rate_limit_exceeded": ("rate_limit", 429),
@@ -50,6 +52,7 @@ _KIND_OF_WORD: dict[str, tuple[FailureKind, int]] = {
     "INTERNAL": ("server", 500),
     "UNAVAILABLE": ("overloaded", 503),
     "DEADLINE_EXCEEDED": ("timeout", 504),
+    "API_KEY_INVALID": ("auth", 400),
     # Bedrock
     "ValidationException": ("request", 400),
     "AccessDeniedException": ("auth", 403),
@@ -63,6 +66,9 @@ _KIND_OF_WORD: dict[str, tuple[FailureKind, int]] = {
     "ServiceUnavailableException": ("overloaded", 503),
 }
 """Codes and types on the wire; exact words, for their texts mislead."""
+
+_VAGUE: frozenset[FailureKind] = frozenset({"request", "server"})
+"""What servers also call what has a more exact word or status."""
 
 _KIND_OF_STATUS: dict[int, FailureKind] = {
     401: "auth",
@@ -82,9 +88,7 @@ _RETRYABLE: frozenset[FailureKind] = frozenset(
     {"bad_call", "connection", "empty", "malformed", "overloaded", "rate_limit", "server", "timeout", "truncated"}
 )
 
-_WAIT_IN_TEXT = re.compile(
-    r"(?:retry|try again) (?:after|in) (\d+(?:\.\d+)?) ?(ms|milliseconds|s|seconds?)\b", re.IGNORECASE
-)
+_STATUS = re.compile(r"[1-5][0-9]{2}")
 _TITLE = re.compile(r"<title[^>]*>([^<]{1,200})", re.IGNORECASE)
 _PER_DAY = re.compile(r"per_?day|daily", re.IGNORECASE)
 
@@ -118,7 +122,7 @@ def error_from_response(status: int, headers: Mapping[str, str], body: bytes, no
     if 200 <= status < 300:
         return _no_api(status, said.message)
     error = _failure(said, status)
-    wait_s = _wait_of_headers(lower, now)
+    wait_s = wait_of_headers(lower, now)
     error.retry_after_s = wait_s if wait_s is not None else error.retry_after_s
     asked = lower.get("x-should-retry")
     if asked in ("true", "false") and error.kind not in ("overflow", "quota"):
@@ -140,20 +144,23 @@ def _failure(said: _Said, http_status: int | None) -> ApiError:
     label = f"HTTP {status}" if http_status is not None else "an error in the stream"
     words = f" {said.words[0]}" if said.words else ""
     message = one_line(f"{label}{words}: {said.message or 'the server said nothing more'}", MAX_MESSAGE)
-    wait_s = said.wait_s if said.wait_s is not None else _wait_of_text(said.message)
+    wait_s = said.wait_s if said.wait_s is not None else wait_of_text(said.message)
     return ApiError(kind, message, retryable=kind in _RETRYABLE, retry_after_s=wait_s, status=status)
 
 
 def _kind(said: _Said, status: int | None) -> FailureKind:
     known = [_KIND_OF_WORD[word][0] for word in said.words if word in _KIND_OF_WORD]
+    exact = [kind for kind in known if kind not in _VAGUE]
     if is_overflow(said.message) or "overflow" in known:
         return "overflow"
     if "quota" in known or said.quota_is_daily:
         return "quota"
-    if known and not (known[0] == "request" and status not in (None, 400)):
-        return known[0]
+    if exact or (known and status is None):
+        return [*exact, *known][0]
     if status is None:
         return "server"
+    if status == 400 and said == _Said():  # Cerebras, of a request that is too long
+        return "overflow"
     return _KIND_OF_STATUS.get(status, "server" if status >= 500 else "request")
 
 
@@ -161,10 +168,12 @@ def _kind(said: _Said, status: int | None) -> FailureKind:
 
 
 def _json_of(body: bytes) -> Json:
-    """Whatever content type it says: one server sends its errors as application/octet-stream."""
+    """Whatever content type it says: one server sends its errors as application/octet-stream, some as events."""
     try:
+        if body.lstrip().startswith((b"data:", b"event:")):
+            return next((data for _, data in read_json_events(iter([body]))), None)
         return json.loads(body)
-    except (ValueError, RecursionError):
+    except (ApiError, ValueError, RecursionError):
         return None
 
 
@@ -182,9 +191,9 @@ def _read(body: Json) -> _Said:
     details = [item for item in _list(error.get("details")) if isinstance(item, dict)]
     return _Said(
         message=_message(error, body),
-        words=tuple(_words(error)),
+        words=(*_words(error), *(item["reason"] for item in details if isinstance(item.get("reason"), str))),
         status=_status(error),
-        wait_s=next(filter(None, (_duration(item.get("retryDelay")) for item in details)), None),
+        wait_s=next(filter(None, (wait_of_duration(item.get("retryDelay")) for item in details)), None),
         quota_is_daily=any(_is_daily(item) for item in details),
     )
 
@@ -192,32 +201,45 @@ def _read(body: Json) -> _Said:
 def _message(error: dict[str, Json], body: dict[str, Json]) -> str:
     candidates = (error.get("message"), error.get("Message"), body.get("message"), _validation(body.get("detail")))
     message = next((text for text in candidates if isinstance(text, str) and text), "")
+    return "".join([message, *(f" ({more})" for more in _more(error) if message and more not in message)])
+
+
+def _more(error: dict[str, Json]) -> Iterator[str]:
+    """What says it more exactly than the message: the field at fault; what OpenRouter's own server was told."""
     metadata = error.get("metadata")
-    raw = metadata.get("raw") if isinstance(metadata, dict) else None  # OpenRouter: what its own server was told
-    return f"{message} ({raw})" if isinstance(raw, str) and raw else message
+    for text in (error.get("param"), metadata.get("raw") if isinstance(metadata, dict) else None):
+        if isinstance(text, str) and text not in ("", "None"):
+            yield text
 
 
 def _validation(detail: Json) -> str | None:
-    """FastAPI's list of what is wrong, or one text."""
+    """FastAPI's list of what is wrong and where, or one text."""
     if isinstance(detail, list):
-        problems = [item.get("msg") for item in detail if isinstance(item, dict)]
-        return "; ".join(problem for problem in problems if isinstance(problem, str)) or None
+        return "; ".join(_problem(item) for item in detail if isinstance(item, dict)) or None
     return detail if isinstance(detail, str) else None
+
+
+def _problem(item: dict[str, Json]) -> str:
+    where = ".".join(str(step) for step in _list(item.get("loc"))[:10] if step != "body")
+    return f"{where}: {item.get('msg')}" if where else str(item.get("msg"))
 
 
 def _words(error: dict[str, Json]) -> Iterator[str]:
     for key in ("code", "type", "status", "__type"):
         word = error.get(key)
-        if isinstance(word, str) and word not in ("", "error"):
+        if isinstance(word, str) and word not in ("", "error", "None") and _as_status(word) is None:
             yield word
 
 
 def _status(error: dict[str, Json]) -> int | None:
-    for key in ("status_code", "code", "status"):
-        status = error.get(key)
-        if isinstance(status, int) and not isinstance(status, bool) and 100 <= status < 600:
-            return status
-    return None
+    candidates = (_as_status(error.get(key)) for key in ("status_code", "code", "status"))
+    return next((status for status in candidates if status is not None), None)
+
+
+def _as_status(value: Json) -> int | None:
+    """An HTTP status, which some servers write as a text."""
+    text = str(value) if isinstance(value, int | str) else ""
+    return int(text) if _STATUS.fullmatch(text) else None
 
 
 def _is_daily(detail: dict[str, Json]) -> bool:
@@ -237,44 +259,3 @@ def _text_of_page(body: bytes, content_type: str) -> str:
         title = _TITLE.search(text)
         return f"a page called {title[1].strip()!r}" if title else "a page of HTML"
     return text.strip()[:200]
-
-
-# Waiting
-
-
-def _wait_of_headers(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Seconds; header names in small letters. The more exact one wins."""
-    milliseconds = _number(headers.get("retry-after-ms"))
-    if milliseconds is not None:
-        return milliseconds / 1000
-    asked = headers.get("retry-after")
-    seconds = _number(asked)
-    if seconds is not None or asked is None:
-        return seconds
-    try:
-        moment = parsedate_to_datetime(asked)
-    except (ValueError, OverflowError):
-        return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return max((moment - now).total_seconds(), 0.0)
-
-
-def _wait_of_text(message: str) -> float | None:
-    match = _WAIT_IN_TEXT.search(message)
-    if match is None:
-        return None
-    return float(match[1]) / (1000 if match[2].lower().startswith("m") else 1)
-
-
-def _duration(text: Json) -> float | None:
-    """Google's form, `45.837906927s`."""
-    return _number(text[:-1]) if isinstance(text, str) and text.endswith("s") else None
-
-
-def _number(text: str | None) -> float | None:
-    try:
-        number = float(text or "")
-    except ValueError:
-        return None
-    return number if 0 <= number < 1e9 else None

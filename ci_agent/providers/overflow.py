@@ -2,7 +2,10 @@
 
 import re
 
-_NOT_ABOUT_LENGTH = re.compile(r"rate limit|too many requests|please wait|per minute|\btpm\b", re.IGNORECASE)
+_NOT_ABOUT_LENGTH = re.compile(
+    r"rate.?limit|too many requests|please wait|throttl|quota|per (?:second|minute|min|hour|day|month)|\btp[md]\b",
+    re.IGNORECASE,
+)
 """What also speaks of too many tokens, and means: within a time."""
 
 _TOO_LONG = re.compile(

@@ -1,5 +1,6 @@
 """What servers say went wrong, in every shape they say it."""
 
+import time
 from datetime import UTC, datetime
 
 import pytest
@@ -23,6 +24,10 @@ SHAPES: list[tuple[Json, tuple[str, str, bool, int | None]]] = [
     ({"detail": [{"msg": "a"}, {"msg": "b"}]}, ("server", "a; b", True, None)),
     ({"error": "INSUFFICIENT QUOTA"}, ("server", "INSUFFICIENT QUOTA", True, None)),
     ({"error": {"message": "m", "metadata": {"raw": "why"}}}, ("server", "m (why)", True, None)),
+    ({"error": {"message": "m", "type": "None", "code": "429"}}, ("rate_limit", "stream: m", True, 429)),
+    ({"error": {"message": "m", "type": "exceeded_current_quota_error"}}, ("quota", "m", False, 429)),
+    ({"error": {"message": "m", "code": "invalid", "param": "store"}}, ("server", "invalid: m (store)", True, None)),
+    ({"detail": [{"loc": ["body", "tools", 0, "x"], "msg": "no"}]}, ("server", "tools.0.x: no", True, None)),
     ({"error": {"message": "prompt is too long: 9 tokens"}}, ("overflow", "too long", False, None)),
 ]
 
@@ -55,6 +60,8 @@ def test_a_quota_of_the_day_is_final_and_one_of_the_minute_is_not() -> None:
         ("TPM: Limit 30,000, Requested 29999", False),
         ("Too many tokens, please wait before trying again.", False),
         ("Rate limit: too many tokens", False),
+        ("Tokens per day limit exceeded - too many tokens processed.", False),
+        ("You have used your quota: token limit exceeded", False),
         ("Limit " + "9" * 100_000 + ", Requested " + "9" * 100_000, False),
     ],
 )
@@ -67,6 +74,61 @@ def test_too_long_is_told_from_too_often(message: str, expected: bool) -> None:
 )
 def test_a_wait_that_cannot_be_read_is_none(value: str) -> None:
     assert error_from_response(429, {"Retry-After": value}, b"", NOW).retry_after_s is None
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("Please retry after 33 seconds.", 33),
+        ("Please try again in 20ms. Visit", 0.02),
+        ("try again in 8.64s.", 8.64),
+        ("Please try again in 1m12.5s", 72.5),
+        ("try again in 6m0s", 360),
+        ("Try again in 114h", 410_400),
+        ("Please wait 30000 seconds before retrying.", 30_000),
+        ("try again in 1 hour, 5 minutes and 2 seconds", 3_902),
+        ("try again in 2 days", 172_800),
+        ("Too many tokens, please wait before trying again.", None),
+        ("try again in 20 more tokens", None),
+        ("retry 5 times", None),
+    ],
+)
+def test_a_wait_that_only_the_text_tells_is_read(text: str, seconds: float | None) -> None:
+    waits = error_from_object({"error": {"message": text}}, status=429).retry_after_s
+    assert waits == (None if seconds is None else pytest.approx(seconds))
+
+
+def test_a_text_made_to_be_slow_to_read_is_not() -> None:
+    start = time.process_time()
+    for text in ("retry " * 100_000, "try again in " + "1s " * 100_000, "try again in " + "1" * 300_000):
+        error_from_object({"error": {"message": text}}, status=429)
+    assert time.process_time() - start < 5
+
+
+BODIES: list[tuple[int, bytes, str, bool]] = [
+    (401, b'{"error": {"message": "m", "type": "api_error"}}', "auth", False),
+    (400, b'{"error": {"message": "m", "type": "api_error"}}', "request", False),
+    (404, b'{"error": {"message": "m", "type": "invalid_request_error"}}', "request", False),
+    (500, b'{"error": {"message": "m", "type": "invalid_request_error"}}', "server", True),
+    (503, b'{"error": {"message": "m", "type": "server_error"}}', "overloaded", True),
+    (401, b'{"error": {"message": "m", "type": "invalid_request_error", "code": "invalid_api_key"}}', "auth", False),
+    (400, b'[{"error": {"status": "INVALID_ARGUMENT", "details": [{"reason": "API_KEY_INVALID"}]}}]', "auth", False),
+    (429, b'event: error\ndata: {"error": {"message": "m", "code": "insufficient_quota"}}\n\n', "quota", False),
+    (429, b"data: slow down\n\n", "rate_limit", True),
+    (400, b"", "overflow", False),
+    (413, b"", "overflow", False),
+    (400, b"no", "request", False),
+    (400, b'{"error": {"message": ""}, "type": "t"}', "request", False),
+    (402, b"", "quota", False),
+]
+
+
+@pytest.mark.parametrize(("status", "body", "kind", "retryable"), BODIES)
+def test_exact_words_come_before_the_status_and_vague_ones_behind_it(
+    status: int, body: bytes, kind: str, retryable: bool
+) -> None:
+    error = error_from_response(status, {}, body, NOW)
+    assert (error.kind, error.retryable, error.status) == (kind, retryable, status)
 
 
 def test_amazon_says_the_kind_in_a_header() -> None:
