@@ -160,8 +160,9 @@ class Denials:
         # Where the whole workspace is meant, each other name of what is in it comes by itself.
         by_inode = fact.effect in ("read", "write") and not (fact.selection == EVERYTHING and fact.path == root)
         looked_at = 0
+        denied_names = fact.denied_names
         for above, listing in walk(fact.path, self.budget.at(fact.path, root), fact.selection):
-            starts = [(*start, *fold_names(above)) for start in fact.denied_names]
+            starts = [(*start, *fold_names(above)) for start in denied_names]
             looked_at += len(listing.entries)
             if by_inode and looked_at > _MANY:
                 by_inode = not self.second_names.are_none(denies)

@@ -83,8 +83,8 @@ class DiskBudget:
         self.entries -= count
         if self.entries < 0:
             raise BoundExceededError(
-                f"more than {self.most} files would have to be looked at, a folder for {_FOLDER} and a command for more; name a "
-                "smaller folder, or fewer in one call"
+                f"more than {self.most} files would have to be looked at (a folder counts as {_FOLDER} more, a command "
+                "as some too); name a smaller folder, or put fewer commands in one call"
             )
 
     def left(self) -> int:
@@ -107,7 +107,7 @@ def read_folder(folder: str | Path, budget: DiskBudget) -> Listing:
     path = str(folder)
     known = budget.seen.get(path)
     if known is not None:
-        budget.spend_entries((_FOLDER + len(known.entries)) // 2)
+        budget.spend_entries((_FOLDER + len(known.entries)) // 4)
         return known
     budget.spend_entries(_FOLDER)
     try:

@@ -147,7 +147,8 @@ def _enter(site: Site, start: Path | None, folder: str | None) -> tuple[Path | N
         where = os.path.join(start or "/", folder)
         reached = site.workspace.resolve(where)
         # `cd a/..` goes back by name, even when `a` is a link: bash remembers the way that it came.
-        by_name = site.workspace.resolve(os.path.normpath(where))
+        plain = os.path.normpath(where)
+        by_name = reached if plain == where else site.workspace.resolve(plain)
     except InvalidPathError as error:
         return None, str(error)
     return (reached, None) if reached == by_name else (None, f"where cd leads with {folder!r} depends on the shell")
