@@ -1,9 +1,14 @@
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from ci_agent.policy.decide import Policy
 from ci_agent.policy.disk import MAX_ENTRIES, MAX_ENTRIES_ABROAD, DiskBudget, walk
 from ci_agent.policy.shell.program import BoundExceededError
+from ci_agent.workspace import Workspace
+
+MakePolicy = Callable[..., Policy]
 
 
 @pytest.fixture
@@ -45,6 +50,25 @@ def test_a_folder_is_read_once_and_costs_less_when_it_is_seen_again(folder: Path
     again = [listing for _, listing in walk(folder, budget)]
     assert all(one is other for one, other in zip(first, again, strict=True))
     assert 0 < MAX_ENTRIES - budget.entries - spent <= spent // 2
+
+
+def test_a_checkout_with_its_dependencies_is_searched_again_and_again_by_one_line(
+    policy: MakePolicy, workspace: Workspace
+) -> None:
+    for number in range(100):
+        package = workspace.root / f"node_modules/p{number}"
+        package.mkdir(parents=True)
+        for name in range(50):
+            (package / f"m{name}.js").touch()
+    decided = policy(
+        "- {id: all, allow: bash, command: ['grep -r **', 'rm -r **'], paths: ['.', '**']}\n"
+        "- {id: secret, deny: [read, write, edit], path: ['**/*.pem', '**/.env']}"
+    )
+    line = "; ".join(f"grep -r a{n} ." for n in range(50)) + "; rm -r node_modules"
+    assert decided.decide("bash", {"command": line}).effect == "allow"
+    (package / "key.pem").touch()
+    decision = decided.decide("bash", {"command": line})
+    assert (decision.rule_id, decision.fact and decision.fact.value) == ("secret", "node_modules/p99/key.pem")
 
 
 def test_what_a_part_of_a_budget_spends_is_spent_in_the_whole() -> None:
