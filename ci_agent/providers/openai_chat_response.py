@@ -15,6 +15,7 @@ from ci_agent.providers.openai_chat_messages import LIST_FIELD, THINKING_FIELDS
 from ci_agent.providers.openai_chat_usage import usage_in
 from ci_agent.providers.reasoning_details import merged_details, text_of_details
 from ci_agent.providers.sse import read_json_events
+from ci_agent.providers.usage_counts import count_at
 from ci_agent.providers.wire_json import can_be_sent, list_at, object_at, text_at
 
 _STOP_REASONS: dict[str, StopReason] = {
@@ -75,6 +76,8 @@ def read_answer(body: Json, assembly: Assembly) -> Iterator[ContentEvent]:
 @dataclass(slots=True)
 class _ChatReader:
     assembly: Assembly
+    choice: int | None = None
+    """Which of the server's choices is read; None: none has come yet."""
     terminated: bool = False
     """Whether the server said that there is no more: in so many words, or by telling usage and nothing after it."""
     failure: ApiError | None = None
@@ -86,7 +89,7 @@ class _ChatReader:
     def take(self, event: str, data: JsonObject) -> Iterator[ContentEvent]:
         """A chunk, or a whole completion. A chunk with an error may also tell usage."""
         choices = [choice for choice in list_at(data, "choices") if isinstance(choice, dict)]
-        choice: JsonObject = choices[0] if choices else {}
+        choice = self._own(choices)
         usage = usage_in(data, choice)
         if usage is not None:
             self.assembly.usage = usage
@@ -95,6 +98,15 @@ class _ChatReader:
         self.assembly.identify(response_id=text_at(data, "id"), model=text_at(data, "model"))
         yield from self._delta(object_at(choice, "delta") or object_at(choice, "message"))
         self._stop(text_at(choice, "finish_reason"))
+
+    def _own(self, choices: list[JsonObject]) -> JsonObject:
+        """The choice that is the message: of several, which nobody asked for, always the one that came first."""
+        for choice in choices:
+            number = count_at(choice, "index") or 0
+            if self.choice in (None, number):
+                self.choice = number
+                return choice
+        return {}
 
     def finish(self) -> Iterator[ContentEvent]:
         if self.details and _can_be_kept(self.details):

@@ -199,13 +199,13 @@ class _Attempt:
         self.tool_names = request.tool_names
 
     def usages(self) -> list[Usage]:
-        """Of all attempts; for one that brought something without saying what it cost, an estimate."""
+        """Of all attempts; for one that brought something and says of no token, an estimate."""
         return [*self.spent, self._usage() or Usage()]
 
     def _usage(self) -> Usage | None:
-        content = self.assembly.content
-        if self.assembly.usage is not None or not content:
-            return self.assembly.usage
+        told, content = self.assembly.usage, self.assembly.content
+        if not content or (told is not None and told.total_tokens):  # something cannot have been made of no tokens
+            return told
         return Usage(estimate_tokens(self.context), output_tokens_of_parts(content), estimated=True)
 
 

@@ -485,6 +485,23 @@ def test_what_is_no_answer_is_a_failure_and_never_raises(loopback: Loopback, wor
         assert message_of(events).error_message
 
 
+def test_a_second_choice_adds_nothing_to_the_first(loopback: Loopback) -> None:
+    other = json.dumps({"choices": [{"index": 1, "delta": chat_call(function={"arguments": ',"force":true}'})}]})
+    stop = json.dumps({"choices": [{"index": 1, "delta": {"content": "No."}, "finish_reason": "content_filter"}]})
+    body = list(CHAT.call)
+    body[2:2] = [f"data: {other}\n\n".encode(), f"data: {stop}\n\n".encode()]
+    message = message_of(loopback.ask("openai-chat", loopback.whole(CHAT, body)))
+    assert (message.content, message.stop_reason) == ((ToolCall("c1", "look", ARGUMENTS),), "tool_use")
+
+
+@pytest.mark.parametrize("counts", [{"prompt_tokens": 0, "completion_tokens": 0}, {"prompt_tokens": -9}, {}])
+def test_a_server_that_counts_nothing_gets_an_estimate(loopback: Loopback, counts: JsonObject) -> None:
+    usage = sse({"choices": [], "usage": counts})
+    events = loopback.ask("openai-chat", loopback.whole(CHAT, [*CHAT.text[:3], usage, b"data: [DONE]\n\n"]))
+    usage_of_all = message_of(events).usage
+    assert (usage_of_all.estimated, usage_of_all.input_tokens > 0, usage_of_all.output_tokens > 0) == (True, True, True)
+
+
 # Leaving
 
 
