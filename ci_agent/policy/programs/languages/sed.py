@@ -33,8 +33,10 @@ class _Cursor:
         return char
 
     def skip(self, chars: str) -> None:
-        while self.peek() and self.peek() in chars:
-            self.position += 1
+        text, at = self.text, self.position
+        while at < len(text) and text[at] in chars:
+            at += 1
+        self.position = at
 
     def find(self, text: str, start: int) -> int:
         """Where a text comes next, from a start that only grows; -1 when it does not."""
@@ -91,7 +93,7 @@ def _effects(text: str) -> list[tuple[str, str]]:
     """What either kind of sed would do; a script that neither can read is bad."""
     effects: list[tuple[str, str]] = []
     good = False
-    for bracketed in (True, False):
+    for bracketed in (True, False) if "[" in text else (True,):
         try:
             for effect in _commands(_Cursor(text, bracketed)):
                 effects.append(effect)  # noqa: PERF402  # what came before a mistake counts
@@ -184,13 +186,19 @@ def _skip_to(cursor: _Cursor, delimiter: str, regex: bool) -> None:
     """Past the next delimiter that is neither escaped nor, in a regular expression, in brackets."""
     if delimiter in ("", "\n", "\\"):
         raise _BadScriptError
-    while char := cursor.next():
+    text, at = cursor.text, cursor.position
+    while at < len(text):
+        char = text[at]
+        at += 1
         if char == delimiter:
+            cursor.position = at
             return
         if char == "\\":
-            cursor.next()
+            at += 1
         elif char == "[" and regex and cursor.bracketed:
+            cursor.position = at
             _skip_bracket(cursor)
+            at = cursor.position
     raise _BadScriptError
 
 
