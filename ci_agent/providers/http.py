@@ -60,6 +60,7 @@ class Transport:
         self._settings = settings
         self._clients: dict[tuple[str, str, int], _Client] = {}
         self._abandoned: list[_Client] = []
+        self._tls: ssl.SSLContext | None = None
         if settings.ca_file is not None and not settings.ca_file.is_file():
             raise ConfigurationError(f"the file of certificates {str(settings.ca_file)!r} does not exist")
 
@@ -73,7 +74,8 @@ class Transport:
 
         A redirect is followed only within the same server and as the same request; to another nothing is ever sent.
         """
-        for _ in range(_MAX_REDIRECTS):
+        for _ in range(1 + _MAX_REDIRECTS):
+            cancel.raise_if_cancelled()
             with self._exchange(url, headers, body, cancel) as response:
                 if not 300 <= response.status < 400:
                     yield response
@@ -91,8 +93,16 @@ class Transport:
     def _client(self, url: str) -> "_Client":
         origin = origin_of(url)
         if origin not in self._clients:
-            self._clients[origin] = _Client(url, self._settings)
+            proxy = proxy_for(url, self._settings.environment)
+            needs_tls = origin[0] == "https" or _is_tls_proxy(proxy)
+            tls = self._trusted() if needs_tls else _trusting_nobody()
+            self._clients[origin] = _Client(url, proxy, tls, self._settings)
         return self._clients[origin]
+
+    def _trusted(self) -> ssl.SSLContext:
+        """Made once, and only when it is needed: reading all certificates takes a while."""
+        self._tls = self._tls or _tls_context(self._settings)
+        return self._tls
 
     @contextmanager
     def _exchange(
@@ -177,14 +187,14 @@ class _Response:
 class _Client:
     """An httpx client for one server."""
 
-    def __init__(self, url: str, settings: TransportSettings) -> None:
+    def __init__(self, url: str, proxy: str | None, tls: ssl.SSLContext, settings: TransportSettings) -> None:
         self._sockets: list[Any] = []
         self._is_abandoned = False
         self._max_bytes = settings.max_body_bytes
         try:
             self._client = httpx.Client(
-                verify=_tls_context(settings) if url.startswith("https:") else False,
-                proxy=proxy_for(url, settings.environment),
+                verify=tls,
+                proxy=None if proxy is None else httpx.Proxy(proxy, ssl_context=tls if _is_tls_proxy(proxy) else None),
                 trust_env=False,
                 follow_redirects=False,
                 # Whoever waits has time limits for each phase and breaks the connection when one is over.
@@ -199,10 +209,11 @@ class _Client:
 
         def trace(event: str, info: Mapping[str, Any]) -> None:
             if event.endswith(("connect_tcp.complete", "start_tls.complete")):
-                self._sockets.append(info["return_value"].get_extra_info("socket"))
+                socket = info["return_value"].get_extra_info("socket")
+                self._sockets.append(socket)
                 if self._is_abandoned:
-                    self.abandon()
-            elif event.endswith("send_request_headers.started"):
+                    _shut(socket)
+            elif event.endswith("send_request_headers.started") and info["request"].method != b"CONNECT":
                 put(Connected())
 
         try:
@@ -228,13 +239,25 @@ class _Client:
     def abandon(self) -> None:
         """Break all connections, so that a thread that reads from one wakes up."""
         self._is_abandoned = True
-        for socket in self._sockets:
-            with suppress(OSError):
-                socket.shutdown(2)
-        self._sockets.clear()
+        for socket in tuple(self._sockets):  # one that is added from now on is shut by who adds it
+            _shut(socket)
 
     def close(self) -> None:
         self._client.close()
+
+
+def _is_tls_proxy(proxy: str | None) -> bool:
+    return (proxy or "").partition(":")[0].lower() == "https"
+
+
+def _trusting_nobody() -> ssl.SSLContext:
+    """For who does not need TLS; should that be wrong, nothing is sent."""
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
+def _shut(socket: Any) -> None:
+    with suppress(OSError):
+        socket.shutdown(2)
 
 
 def _tls_context(settings: TransportSettings) -> ssl.SSLContext:

@@ -286,6 +286,9 @@ def test_redirects_come_to_an_end(faults: "Faults", client: "Client") -> None:
     server = faults.serve(faults.reply(307, location="/v1/x"))
     error = refused(client.transport(), server.url)
     assert (error.message, error.retryable) == ("the server redirects more than 3 times", False)
+    assert len(server.requests) == 4
+    there = faults.serve(*[faults.reply(308, location="/v1/x")] * 3, faults.reply(200, "there"))
+    assert post(client.transport(), there.url) == b"there"
 
 
 @pytest.mark.parametrize(
@@ -331,6 +334,15 @@ def test_a_certificate_that_nobody_vouches_for_is_refused_at_once(
     assert "CERTIFICATE_VERIFY_FAILED" in outcome.error
     assert "give it with --ca-file" in outcome.error
     assert (server.requests, outcome.message.error_retryable, outcome.notices) == ([], False, [])
+
+
+@pytest.mark.parametrize("scheme", ["HTTPS", "Https", " https", "\x0bhttps"])
+def test_no_spelling_of_an_address_goes_around_certificates(
+    faults: "Faults", client: "Client", tls: ssl.SSLContext, scheme: str
+) -> None:
+    server = faults.serve(faults.answer(), tls=tls)
+    error = refused(client.transport(), f"{scheme}://127.0.0.1:{server.port}")
+    assert (error.kind, server.requests) == ("connection", [])
 
 
 def test_a_certificate_is_trusted_that_the_person_gives(
@@ -382,6 +394,26 @@ def test_a_proxy_is_asked_for_a_tunnel_and_sees_no_key(faults: "Faults", client:
     assert (request.method, request.target) == ("CONNECT", "model.test:443")
     assert "authorization" not in request.headers
     assert "0123456789" not in repr(request)
+
+
+def test_a_proxy_that_opens_no_tunnel_is_left_while_connecting(faults: "Faults", client: "Client") -> None:
+    proxy = faults.serve(["hang"])
+    transport = client.transport(limits(connect=0.2), environment={"https_proxy": proxy.url})
+    error = refused(transport, "https://model.test")
+    assert error.message == "connecting took longer than 0.2 s"
+    assert proxy.is_left()
+
+
+def test_a_proxy_behind_tls_has_to_show_a_certificate_that_is_trusted(
+    faults: "Faults", client: "Client", tls: ssl.SSLContext, certificate: tuple[Path, Path]
+) -> None:
+    proxy = faults.serve(faults.reply(200, "through"), tls=tls)
+    environment = {"http_proxy": proxy.url}
+    assert (
+        "CERTIFICATE_VERIFY_FAILED" in refused(client.transport(environment=environment), "http://model.test").message
+    )
+    assert proxy.requests == []
+    assert post(client.transport(environment=environment, ca_file=certificate[0]), "http://model.test") == b"through"
 
 
 def test_this_machine_is_reached_without_a_proxy(faults: "Faults", client: "Client") -> None:
@@ -481,6 +513,7 @@ def test_what_was_cancelled_before_is_not_sent(faults: "Faults", client: "Client
     token.cancel("before")
     with pytest.raises(Cancelled):
         post(client.transport(), server.url, token)
+    assert server.connections == 0
 
 
 def test_after_a_failure_another_request_gets_a_new_connection(faults: "Faults", client: "Client") -> None:
