@@ -62,6 +62,7 @@ HOSTILE: Mapping[str, Callable[[int], str]] = {
     "files to read by option": lambda size: "grep " + " ".join(f"-f p{n}" for n in range(size)) + " f",
     "sed scripts": lambda size: "sed " + " ".join(f"-e s/a{n}/b{n}/" for n in range(size)) + " f",
     "one long sed script": lambda size: "sed '" + "s/a/b/;" * size + "' f",
+    "one long sed script with brackets": lambda size: "sed '" + "s/[a]/b/;" * size + "' f",
     "one long awk program": lambda size: "awk '" + "{ x = y + 1 } " * size + "' f",
     "one long jq program": lambda size: "jq '" + ".a | " * size + ".b' f",
     "python -c": lambda size: "python3 -c '" + "x = 1\n" * size + "'",

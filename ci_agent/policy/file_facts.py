@@ -23,7 +23,7 @@ from ci_agent.policy.repositories import top_of
 from ci_agent.policy.shell.program import BoundExceededError
 from ci_agent.policy.shell_globs import UnknownGlobError, expand_glob
 from ci_agent.policy.site import Site
-from ci_agent.policy.words import Word
+from ci_agent.policy.words import EVERYTHING, Word
 from ci_agent.workspace import InvalidPathError, check_path_text
 
 _DEVICES_READ = frozenset({"/dev/null", "/dev/stdin", "/dev/fd/0"})
@@ -71,7 +71,7 @@ def use_facts(site: Site, use: FileUse, place: Place) -> Iterator[FileFact | Unk
         if isinstance(fact, FileFact) and use.into:
             yield from _into(site, fact, use.into, place)
         elif isinstance(fact, FileFact):
-            yield replace(fact, selection=use.selection)
+            yield fact if use.selection is EVERYTHING else replace(fact, selection=use.selection)
         else:
             yield fact
 

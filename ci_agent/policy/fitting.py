@@ -14,7 +14,8 @@ def next_gap(patterns: Sequence[CommandPattern], command: ExecFact) -> Gap | Non
     for fit in _fits(patterns, command):
         if isinstance(fit, _Fit):
             return None
-        nearest = max(nearest, fit, key=lambda gap: (gap.words, gap.is_hazard))
+        if (fit.words, fit.is_hazard) > (nearest.words, nearest.is_hazard):
+            nearest = fit
     return nearest
 
 

@@ -128,7 +128,8 @@ def _about_path(call: Call, fact: ToolFact | FileFact, file: FileFact) -> list[C
 
 
 def _in_order(rules: Iterable[CompiledRule]) -> list[CompiledRule]:
-    return sorted({rule.id: rule for rule in rules}.values(), key=canonical_order)
+    found = {rule.id: rule for rule in rules}
+    return sorted(found.values(), key=canonical_order) if len(found) > 1 else list(found.values())
 
 
 def _worth_explaining(call: Call, fact: ExecFact | ToolFact | FileFact) -> list[CompiledRule]:
