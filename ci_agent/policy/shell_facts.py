@@ -102,7 +102,7 @@ def _command(reading: Reading, command: Command, scene: Scene, input_names: tupl
     if problem is not None:
         yield scene.unknown(problem, command.span)
     names = tuple(assignment.name for assignment in command.assignments)
-    here = replace(scene, folder=folder, inherited=scene.inherited + names, input_names=input_names)
+    here = scene.of_command(folder, names, input_names)
     runs_program = bool(command.words) and not (command.function and not here.inherited)
     inputs: list[FileFact] = []
     for redirect in command.redirects:
