@@ -64,6 +64,8 @@ def read_answer(body: Json, assembly: Assembly) -> Iterator[ContentEvent]:
 @dataclass(slots=True)
 class _ConverseReader:
     assembly: Assembly
+    begun: bool = False
+    """Whether the server said that a message begins."""
     open_calls: set[int] = field(default_factory=set)
     """Indexes of the blocks that are calls and have not ended."""
     failure: ApiError | None = None
@@ -73,6 +75,8 @@ class _ConverseReader:
     def take(self, kind: str, data: JsonObject) -> Iterator[ContentEvent]:
         """One event of a stream. Kinds that are not known are skipped."""
         match kind:
+            case "messageStart":
+                self._begin()
             case "contentBlockStart":
                 yield from self._begin_block(_index(data), object_at(data, "start", "toolUse"))
             case "contentBlockDelta":
@@ -125,24 +129,37 @@ class _ConverseReader:
         yield from self.assembly.end_content()
         self.assembly.stop_reason = reason
 
+    def _begin(self) -> None:
+        if self.begun:
+            raise ApiError("malformed", "another message began in the middle of this one", retryable=True)
+        self.begun = True
+
+    def _refuse_after_end(self, index: int) -> None:
+        if self.assembly.stop_reason is not None:
+            raise ApiError("malformed", f"content block {index} went on after the message's end", retryable=True)
+
     def _begin_block(self, index: int, call: JsonObject) -> Iterator[ContentEvent]:
         """Only calls have a beginning; text and thinking begin with their first piece."""
         if not call:
             return
+        self._refuse_after_end(index)
         if index in self.open_calls:
             raise ApiError("malformed", f"content block {index} began before its predecessor ended", retryable=True)
         self.open_calls.add(index)
         yield from self.assembly.tool_call(key=index, id=text_at(call, "toolUseId"), name=text_at(call, "name"))
 
     def _add(self, index: int, delta: JsonObject) -> Iterator[ContentEvent]:
-        call = object_at(delta, "toolUse")
+        self._refuse_after_end(index)
+        call, text, thought = object_at(delta, "toolUse"), text_at(delta, "text"), object_at(delta, "reasoningContent")
+        if index in self.open_calls and (text or thought):
+            raise ApiError("malformed", f"content block {index} is a tool call and something else", retryable=True)
         if call:
             if index not in self.open_calls:
                 problem = f"a piece of a tool call in content block {index}, which is none that is open"
                 raise ApiError("malformed", problem, retryable=True)
             yield from self.assembly.tool_call(key=index, arguments=call.get("input"))
-        yield from self.assembly.text(text_at(delta, "text"), index)
-        yield from self._think(index, object_at(delta, "reasoningContent"))
+        yield from self.assembly.text(text, index)
+        yield from self._think(index, thought)
 
     def _think(self, index: int, piece: JsonObject) -> Iterator[ContentEvent]:
         yield from self.assembly.thinking(text_at(piece, "text"), index)

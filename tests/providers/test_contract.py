@@ -485,6 +485,25 @@ def test_what_is_no_answer_is_a_failure_and_never_raises(loopback: Loopback, wor
         assert message_of(events).error_message
 
 
+@pytest.mark.parametrize("word", ["openai", "anthropic", "bedrock"])
+def test_a_stream_that_goes_over_into_another_holds_no_half_call(loopback: Loopback, word: str) -> None:
+    """At every event: the calls of what is whole, or nothing that may run."""
+    wire = wire_of(word)
+    for pieces in range(1, len(wire.call)):
+        events = loopback.ask(word, loopback.whole(wire, [*wire.call[:pieces], *wire.text]))
+        calls = message_of(events).tool_calls if isinstance(events[-1], StreamDone) else ()
+        assert [call.arguments_json for call in calls] in ([], [ARGUMENTS])
+
+
+def test_a_converse_stream_without_the_beginning_of_its_second_message_holds_no_half_call(loopback: Loopback) -> None:
+    for pieces in range(2, len(BEDROCK.call)):
+        for rest in (1, 2):  # pieces of text
+            body = [*BEDROCK.call[:pieces], *BEDROCK.text[rest:]]
+            events = loopback.ask("bedrock", loopback.whole(BEDROCK, body))
+            calls = message_of(events).tool_calls if isinstance(events[-1], StreamDone) else ()
+            assert all(call.arguments_json == ARGUMENTS for call in calls)
+
+
 def test_a_second_choice_adds_nothing_to_the_first(loopback: Loopback) -> None:
     other = json.dumps({"choices": [{"index": 1, "delta": chat_call(function={"arguments": ',"force":true}'})}]})
     stop = json.dumps({"choices": [{"index": 1, "delta": {"content": "No."}, "finish_reason": "content_filter"}]})
