@@ -85,6 +85,10 @@ class Exchange:
                 within = self._limits.idle
                 yield piece
 
+    def hurry(self, within_s: float) -> None:
+        """Wait no longer than this for all that is to come."""
+        self._deadline = min(self._deadline, time.monotonic() + within_s)
+
     def close(self) -> None:
         """Leave. A connection whose response is nearly over is kept, any other is given up."""
         self._leave()

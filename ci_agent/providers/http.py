@@ -3,8 +3,8 @@
 TLS is always verified. Nothing is read from the process environment or the home folder: no proxy, no netrc.
 """
 
+import re
 import ssl
-import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -19,15 +19,13 @@ from ci_agent.cancellation import CancelToken
 from ci_agent.errors import ConfigurationError
 from ci_agent.providers.exchange import Connected, End, Exchange, Head, PhaseLimits, Piece
 from ci_agent.providers.failures import ApiError
+from ci_agent.providers.inflation import inflated
 from ci_agent.providers.web_origin import origin_of, proxy_for
 
 MAX_ERROR_BYTES = 64 * 1024
 _MAX_REDIRECTS = 3
 _NO_PROXY = "give it as http://HOST:PORT"
-_RATIO_COUNTS_FROM_BYTES = 1 << 20
-"""A small text may well shrink to nothing."""
-_GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
-_PIECE_BYTES = 64 * 1024
+_REFUSED_BY_PROXY = re.compile(r"4[0-9]{2}\b")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +37,8 @@ class TransportSettings:
     limits: PhaseLimits = field(default_factory=lambda: PhaseLimits(connect=10, first_byte=120, idle=60, whole=600))
     max_body_bytes: int = 64 << 20
     max_decompression_ratio: int = 100
+    error_body_s: float = 5.0
+    """How long the body of an error is waited for: its status says nearly all."""
 
 
 class Response(Protocol):
@@ -149,6 +149,7 @@ class _Response:
 
     def read_error(self) -> bytes:
         body = b""
+        self._exchange.hurry(self._settings.error_body_s)
         with suppress(ApiError):  # what there is of it is enough to tell
             for chunk in self.chunks():
                 body += chunk
@@ -161,27 +162,10 @@ class _Response:
         if encoding in ("", "identity"):
             return self._exchange.chunks()
         if encoding in ("gzip", "x-gzip", "deflate"):
-            return self._inflated()
+            return inflated(self._exchange.chunks(), self._settings.max_decompression_ratio)
         raise ApiError(
             "malformed", f"the answer is compressed as {encoding!r}, which was not asked for", retryable=False
         )
-
-    def _inflated(self) -> Iterator[bytes]:
-        inflate = zlib.decompressobj(_GZIP_OR_ZLIB)
-        received = made = 0
-        for chunk in self._exchange.chunks():
-            received += len(chunk)
-            rest, piece = chunk, b""
-            while rest or len(piece) == _PIECE_BYTES:  # of a full piece, more may be kept back
-                try:
-                    piece = inflate.decompress(rest, _PIECE_BYTES)
-                except zlib.error as error:
-                    raise ApiError("malformed", "the answer's compression is broken", retryable=True) from error
-                rest = inflate.unconsumed_tail
-                made += len(piece)
-                if made > max(received * self._settings.max_decompression_ratio, _RATIO_COUNTS_FROM_BYTES):
-                    raise ApiError("malformed", "the answer unpacks to far more than was sent", retryable=False)
-                yield piece
 
 
 class _Client:
@@ -303,6 +287,8 @@ def _failure(url: str, error: Exception) -> ApiError:
     if "CERTIFICATE_VERIFY_FAILED" in problem:
         advice = "its certificate is not trusted; if it is your own, give it with --ca-file"
         return ApiError("connection", f"{problem}: {advice}", retryable=False)
+    if isinstance(error, httpx.ProxyError) and _REFUSED_BY_PROXY.match(str(error)):
+        return ApiError("connection", f"{problem}: the proxy does not let it through", retryable=False)
     return ApiError("connection", problem, retryable=True)
 
 

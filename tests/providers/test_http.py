@@ -20,7 +20,7 @@ from ci_agent.cancellation import Cancelled, CancelToken
 from ci_agent.errors import ConfigurationError
 from ci_agent.providers.exchange import PhaseLimits
 from ci_agent.providers.failures import ApiError
-from ci_agent.providers.http import MAX_ERROR_BYTES, Transport
+from ci_agent.providers.http import MAX_ERROR_BYTES, Transport, TransportSettings
 
 if TYPE_CHECKING:
     from tests.conftest import Faults, Step
@@ -249,6 +249,16 @@ def test_of_an_error_that_is_cut_what_came_is_read(faults: "Faults", client: "Cl
         assert response.read_error() in (b"so far", b"")
 
 
+def test_of_an_error_that_does_not_end_what_came_in_time_is_read(faults: "Faults") -> None:
+    server = faults.serve([faults.head(500, connection="close"), *_drip(500, 0.02)])
+    transport = Transport(TransportSettings(error_body_s=0.2))
+    with transport.post(server.url, KEY, b"", CancelToken()) as response:
+        body = response.read_error()
+    assert 0 < len(body) < 100
+    assert server.is_left()
+    transport.close()
+
+
 # Redirects
 
 
@@ -387,13 +397,19 @@ def test_a_proxy_is_asked_for_a_tunnel_and_sees_no_key(faults: "Faults", client:
     proxy = faults.serve(faults.reply(403, "no"))
     transport = client.transport(environment={"HTTPS_PROXY": proxy.url.replace("//", "//user:word@")})
     error = refused(transport, "https://model.test")
-    assert (error.kind, error.retryable) == ("connection", True)
-    assert "403" in error.message
-    assert "word" not in error.message
+    assert (error.kind, error.retryable) == ("connection", False)
+    problem = "the connection to model.test:443 failed: 403 Said so: the proxy does not let it through"
+    assert error.message == problem
     (request,) = proxy.requests
     assert (request.method, request.target) == ("CONNECT", "model.test:443")
     assert "authorization" not in request.headers
     assert "0123456789" not in repr(request)
+
+
+def test_a_proxy_that_fails_may_succeed_later(faults: "Faults", client: "Client") -> None:
+    proxy = faults.serve(faults.reply(503, "no"))
+    error = refused(client.transport(environment={"https_proxy": proxy.url}), "https://model.test")
+    assert (error.kind, error.retryable) == ("connection", True)
 
 
 def test_a_proxy_that_opens_no_tunnel_is_left_while_connecting(faults: "Faults", client: "Client") -> None:
