@@ -163,17 +163,20 @@ class ProgramIndex:
         return self._named.get(self._name(command.words[0].text), [])[:MAX_NEAREST]
 
     def _about(self, command: ExecFact) -> Iterator[CompiledRule]:
-        for spelling in dict.fromkeys(map(self._name, command.program_spellings)):
+        spellings = command.program_spellings
+        for spelling in (
+            map(self._name, spellings) if len(spellings) == 1 else dict.fromkeys(map(self._name, spellings))
+        ):
             yield from self._about_spelled(spelling, command.words[1:])
             for _, values in command.relocated:
                 yield from self._about_spelled(spelling, [literal_word(text) for texts in values for text in texts])
 
     def _about_spelled(self, program: str, words: Sequence[Word]) -> Iterator[CompiledRule]:
         yield from self._by_program.near(program)
-        if any(word.literal is None for word in words):
+        if program in self._named and any(word.literal is None for word in words):
             yield from self._named.get(program, ())
-        elif self._by_words:
-            for text in dict.fromkeys(word.text for word in words):
+        elif program in self._named:
+            for text in dict.fromkeys([word.text for word in words]):
                 yield from self._by_words.get((program, text), ())
 
     def _add(self, pattern: CommandPattern, rule: CompiledRule) -> Iterator[tuple[Wildcard | None, CompiledRule]]:
