@@ -26,6 +26,7 @@ from ci_agent.prompts import build_system_prompt, build_user_prompt
 from ci_agent.provider import Context, StreamOptions
 from ci_agent.run_parts import RunParts, build_parts
 from ci_agent.run_settings import Observers, RunResult, RunSettings
+from ci_agent.spelling import counted
 from ci_agent.structured_output import StructuredOutput
 from ci_agent.transcript.place import Place, find_place, finish_record, open_journal
 from ci_agent.transcript.recorder import Recorder
@@ -228,7 +229,7 @@ def _say_where(
 ) -> None:
     record = place.document or place.journal
     policy = parts.policy.source
-    rules = f"policy {policy.name} ({len(policy.rules)} rules)"
+    rules = f"policy {policy.name} ({counted(len(policy.rules), 'rule')})"
     observers.note(f"{parts.model}  {rules}  sandbox {parts.sandbox.kind}  record {record}")
     for name in parts.loosened:
         observers.note(f"{name}: the policy's own limit is lower and counts")

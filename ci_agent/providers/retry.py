@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ci_agent.providers.failures import ApiError
+from ci_agent.spelling import counted
 
 _FIRST_WAIT_S = 0.5
 _LONGEST_OWN_WAIT_S = 8.0
@@ -41,7 +42,7 @@ def next_wait_s(
         return GiveUp(f"the server asks to wait {asked:g} s, and the longest wait is {policy.longest_wait_s:g} s")
     wait_s = asked or _own_wait_s(attempt, random)
     if waited_s + wait_s > policy.total_wait_s:
-        return GiveUp(f"gave up after {attempt} attempts and {waited_s:.0f} s of waiting")
+        return GiveUp(f"gave up after {counted(attempt, 'attempt')} and {waited_s:.0f} s of waiting")
     return wait_s
 
 

@@ -32,6 +32,7 @@ from ci_agent.provider import (
     StreamStart,
 )
 from ci_agent.providers.script import REFERENCE, Script, ScriptedTurn, call_id
+from ci_agent.spelling import counted
 
 API = "scripted"
 
@@ -45,7 +46,7 @@ def create_scripted_stream(script: Script, file: str, now: Callable[[], datetime
         failed = _Failure(model, now)
         number, turn = next(turns, (len(script.turns), None))
         if turn is None:
-            problem = f"the script {file} has {number} turns, and the loop asked for one more"
+            problem = f"the script {file} has {counted(number, 'turn')}, and the loop asked for one more"
             yield failed("error", f"{problem}: end it with a turn that has no tool_calls", retryable=False)
             return
         if cancel.wait(turn.delay_s):

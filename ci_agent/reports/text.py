@@ -9,6 +9,7 @@ from typing import TypeAlias
 from ci_agent.call_summary import summarise_arguments, summarise_failure
 from ci_agent.exit_codes import EXIT_CODES, exit_name
 from ci_agent.json_types import JsonObject
+from ci_agent.spelling import counted
 from ci_agent.terminal import prefixed, printable, shortened
 
 Paint: TypeAlias = Callable[[str, int], str]
@@ -51,7 +52,7 @@ def _head(document: JsonObject) -> Iterator[str]:
     if model is not None:
         yield f"  model      {printable(model['provider'])}:{printable(model['model'])}"
     if policy is not None:
-        yield f"  policy     {printable(policy['name'])} ({policy['rules']} rules, sha256 {policy['sha256'][:12]})"
+        yield f"  policy     {printable(policy['name'])} ({counted(policy['rules'], 'rule')}, sha256 {policy['sha256'][:12]})"
     yield f"  workspace  {printable(run['workspace'])}"
     if run["sandbox"] is not None:
         yield f"  sandbox    {printable(run['sandbox']['kind'])}"

@@ -112,7 +112,7 @@ def test_a_script_that_ends_early_is_the_providers_failure_with_its_record(
     model = script("turns: [{tool_calls: [{name: ls, arguments: {}}]}]")
     done = ci_agent("run", *flags({**good, "--model": model, "--transcript": "t.json"}), "Go.")
     assert done.returncode == 4
-    assert "the script script.yaml has 1 turns, and the loop asked for one more" in done.stderr
+    assert "the script script.yaml has 1 turn, and the loop asked for one more" in done.stderr
     assert (workspace / "t.json").exists()
 
 

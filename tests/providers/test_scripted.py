@@ -154,7 +154,7 @@ def test_asking_past_the_last_turn_fails_and_says_how_to_end_a_script(tmp_path: 
     stream = play(tmp_path, "turns: [{text: only}]")
     ask(stream)
     assert answer(ask(stream)).error_message == (
-        "the script demo.yaml has 1 turns, and the loop asked for one more: end it with a turn that has no tool_calls"
+        "the script demo.yaml has 1 turn, and the loop asked for one more: end it with a turn that has no tool_calls"
     )
 
 
