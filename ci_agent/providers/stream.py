@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import chain
 
 from ci_agent.cancellation import Cancelled, CancelToken
 from ci_agent.json_types import Json
@@ -32,6 +33,7 @@ from ci_agent.providers.http import Response, Transport
 from ci_agent.providers.model_facts import cost_usd
 from ci_agent.providers.request_size import estimate_tokens, output_tokens_of_parts
 from ci_agent.providers.retry import GiveUp, RetryPolicy, next_wait_s
+from ci_agent.providers.silent_overflow import raise_if_nothing_fits, sign_of_dropped_text
 from ci_agent.providers.wire import Api, ApiRequest, Target
 from ci_agent.terminal import one_line
 
@@ -73,6 +75,7 @@ class _ApiStream:
     around: Surroundings
     complaints: list[ApiError] = field(default_factory=list)
     """What the server refused and did without; later requests leave it out from the start."""
+    has_warned: bool = False
 
     def __call__(
         self, _model: Model, context: Context, options: StreamOptions, cancel: CancelToken, /
@@ -88,6 +91,7 @@ class _ApiStream:
             message = self._message(attempt, "aborted", None)
             yield StreamFailed(replace(message, error_message=f"Cancelled: {cancelled.reason}."))
         else:
+            yield from self._warnings(attempt)
             yield StreamDone(self._message(attempt, attempt.assembly.stop_reason or "stop", None))
 
     def _until_answered(
@@ -121,6 +125,16 @@ class _ApiStream:
             else:
                 return
 
+    def _warnings(self, attempt: "_Attempt") -> Iterator[StreamNotice]:
+        """At most one in a run: what is dropped once is dropped from then on."""
+        usage = attempt.assembly.usage
+        if self.has_warned or usage is None:
+            return
+        sign = sign_of_dropped_text(attempt.context, usage, self.target.facts)
+        if sign is not None:
+            self.has_warned = True
+            yield StreamNotice("warning", sign)
+
     def _request(self, context: Context, options: StreamOptions) -> ApiRequest:
         request = self.api.build_request(self.target, context, options)
         for complaint in self.complaints:
@@ -140,19 +154,23 @@ class _ApiStream:
             yield from self._read(response, assembly)
         if assembly.stop_reason is None:
             raise ApiError("truncated", "the stream ended before the message did", retryable=True)
+        if assembly.stop_reason == "length" and not assembly.content:
+            raise_if_nothing_fits(self.target.facts, assembly.usage)
 
     def _read(self, response: Response, assembly: Assembly) -> Iterator[ContentEvent]:
         content_type = response.headers.get("content-type", "").lower()
         if response.status != 200 or "html" in content_type:
             raise error_from_response(response.status, response.headers, response.read_error(), self.around.now())
-        if content_type.partition(";")[0].strip().endswith("json"):
-            yield from self._read_whole(response, assembly)
+        beginning, chunks = _peeked(response.chunks())
+        is_json = content_type.partition(";")[0].strip().endswith("json")
+        if is_json or ("event" not in content_type and beginning.lstrip().startswith((b"{", b"["))):
+            yield from self._read_whole(chunks, assembly)
         else:
-            yield from self.api.read_stream(response.chunks(), assembly)
+            yield from self.api.read_stream(chunks, assembly)
 
-    def _read_whole(self, response: Response, assembly: Assembly) -> Iterator[ContentEvent]:
+    def _read_whole(self, chunks: Iterator[bytes], assembly: Assembly) -> Iterator[ContentEvent]:
         """One JSON value, from a server that does not stream or has only an error to tell."""
-        body = b"".join(response.chunks())
+        body = b"".join(chunks)
         try:
             answer = json.loads(body)
         except (ValueError, RecursionError) as error:
@@ -211,6 +229,16 @@ class _Attempt:
 
 def _with_own_name(part: AssistantContent, names: Mapping[str, str]) -> AssistantContent:
     return replace(part, name=names.get(part.name, part.name)) if isinstance(part, ToolCall) else part
+
+
+def _peeked(chunks: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
+    """The first bytes that are more than white space, and all bytes."""
+    first = b""
+    for chunk in chunks:
+        first += chunk
+        if first.strip():
+            break
+    return first, chain([first], chunks)
 
 
 def _is_error(answer: Json) -> bool:

@@ -89,11 +89,12 @@ class Client:
         key: str | None = KEY,
         policy: RetryPolicy | None = None,
         traits: ChatTraits | None = None,
+        facts: ModelFacts = FACTS,
         random: Callable[[], float] = lambda: 3.99,  # beyond its range, so that nobody waits for long
     ) -> StreamFn:
         api = create_openai_chat_api(traits or ChatTraits())
         around = Surroundings(transport or self.transport(), policy or RetryPolicy(), lambda: NOW, random)
-        return create_api_stream(api, Target(MODEL, api.name, FACTS), Access(f"{url}/v1", key), around)
+        return create_api_stream(api, Target(MODEL, api.name, facts), Access(f"{url}/v1", key), around)
 
     @staticmethod
     def ask(

@@ -226,6 +226,21 @@ def test_one_json_value_is_an_answer_as_well(faults: "Faults", client: "Client")
     assert (outcome.text, outcome.message.usage.input_tokens) == ("Whole.", 3)
 
 
+@pytest.mark.parametrize("content_type", ["text/plain", "application/octet-stream", ""])
+def test_one_json_value_is_an_answer_whatever_it_is_called(
+    faults: "Faults", client: "Client", content_type: str
+) -> None:
+    body = "\n " + json.dumps(COMPLETION)
+    server = faults.serve(faults.reply(200, body, content_type=content_type))
+    assert client.ask(client.stream(server.url)).text == "Whole."
+
+
+@pytest.mark.parametrize("content_type", ["text/plain", "", "text/event-stream", "Text/Event-Stream; charset=utf-8"])
+def test_events_are_an_answer_whatever_they_are_called(faults: "Faults", client: "Client", content_type: str) -> None:
+    server = faults.serve(faults.reply(200, b"\n\n: hi\n\n" + faults.chat("Hello."), content_type=content_type))
+    assert client.ask(client.stream(server.url)).text == "Hello."
+
+
 @pytest.mark.parametrize("body", ["", "{", '{"choices": ['])
 def test_json_that_is_cut_is_tried_again(faults: "Faults", client: "Client", body: str) -> None:
     server = faults.serve(faults.reply(200, body, content_type="application/json"), faults.answer())
