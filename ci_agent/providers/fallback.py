@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ci_agent.cancellation import CancelToken
-from ci_agent.messages import AssistantMessage, Usage, add_usage
+from ci_agent.messages import AssistantMessage, add_usage
 from ci_agent.provider import (
     Context,
     Model,
@@ -25,7 +25,8 @@ def create_fallback_stream(streams: Sequence[tuple[Model, StreamFn]]) -> StreamF
     """A stream function that asks the first model until it gives up, then the next for the rest of the run.
 
     The model that it is called with is not looked at. A request that is too long for a model is not given to the next
-    but reported, for what makes it shorter stands above. When the last has given up, its failure is the answer.
+    but reported, for what makes it shorter stands above. When the last has given up, its failure is the answer, with
+    those of the models that had just been asked before it.
     """
     if len(streams) == 1:
         return streams[0][1]
@@ -40,7 +41,7 @@ class _Fallback:
         self, _model: Model, context: Context, options: StreamOptions, cancel: CancelToken, /
     ) -> Iterator[StreamEvent]:
         yield StreamStart()
-        spent: list[Usage] = []
+        failed: list[tuple[Model, AssistantMessage]] = []
         while True:
             model, stream = self._streams[0]
             for event in stream(model, context, options, cancel):
@@ -48,13 +49,12 @@ class _Fallback:
                     case StreamStart():
                         pass
                     case StreamFailed() if self._may_fall_back(event):
-                        spent.append(event.message.usage)
+                        failed.append((model, event.message))
                         del self._streams[0]
-                        problem = one_line(event.message.error_message or "", _MAX_PROBLEM)
-                        yield StreamNotice("fallback", f"{self._streams[0][0]} in place of {model}: {problem}")
+                        yield StreamNotice("fallback", f"{self._streams[0][0]} in place of {_problem(*failed[-1])}")
                         break
                     case StreamDone() | StreamFailed():
-                        yield replace(event, message=_with_spent(event.message, spent))
+                        yield replace(event, message=_after(failed, event.message))
                         return
                     case _:
                         yield event
@@ -65,5 +65,14 @@ class _Fallback:
         return len(self._streams) > 1 and event.message.stop_reason == "error" and not event.is_overflow
 
 
-def _with_spent(message: AssistantMessage, spent: Sequence[Usage]) -> AssistantMessage:
-    return replace(message, usage=add_usage([*spent, message.usage]))
+def _after(failed: Sequence[tuple[Model, AssistantMessage]], message: AssistantMessage) -> AssistantMessage:
+    """The message with what the models before it cost and, if it is a failure too, with why they failed."""
+    usage = add_usage([*(earlier.usage for _, earlier in failed), message.usage])
+    if not failed or message.stop_reason != "error":
+        return replace(message, usage=usage)
+    problems = "; ".join(_problem(model, earlier) for model, earlier in failed)
+    return replace(message, usage=usage, error_message=f"{message.error_message} (before it {problems})")
+
+
+def _problem(model: Model, failure: AssistantMessage) -> str:
+    return f"{model}: {one_line(failure.error_message or '', _MAX_PROBLEM)}"

@@ -1,7 +1,7 @@
 """Another model takes over for the rest of the run."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from ci_agent.cancellation import CancelToken
@@ -68,7 +68,16 @@ def test_the_next_model_answers_from_then_on_and_all_cost_is_told() -> None:
 def test_the_failure_of_the_last_is_the_answer() -> None:
     last = StreamFailed(message("neither", "error", 5))
     *_, end = ask((A, Scripted(BROKEN)), (B, Scripted(last)))[0]
-    assert end == StreamFailed(message("neither", "error", 8))
+    told = replace(message("neither", "error", 8), error_message="neither (before it p:a: no way)")
+    assert end == StreamFailed(told)
+
+
+def test_what_failed_in_an_earlier_turn_is_told_no_more() -> None:
+    first, second = Scripted(BROKEN), Scripted(FINE)
+    stream = create_fallback_stream([(A, first), (B, second)])
+    list(stream(A, CONTEXT, StreamOptions(), CancelToken()))
+    second.end = StreamFailed(message("neither", "error", 5))
+    assert list(stream(A, CONTEXT, StreamOptions(), CancelToken())) == [StreamStart(), second.end]
 
 
 def test_a_request_that_is_too_long_and_a_cancelled_one_stay_where_they_are() -> None:
