@@ -6,7 +6,7 @@ from typing import Any, TypeVar, get_args
 
 import click
 
-from ci_agent.cli.options import Amount, option
+from ci_agent.cli.options import Amount, blamed_on, option
 from ci_agent.errors import ConfigurationError
 from ci_agent.provider import ThinkingLevel
 from ci_agent.providers.settings import ModelSettings
@@ -77,11 +77,14 @@ def model_options(command: Decorated) -> Decorated:
 
 def read_model_settings(flags: Mapping[str, Any]) -> ModelSettings:
     """What the flags say. BadParameter for names of models that are none, ConfigurationError for files."""
-    for name in flags["fallback_model"]:
-        check_model(name, "--fallback-model")
+    with blamed_on("fallback_model"):
+        for name in flags["fallback_model"]:
+            check_model(name, "--fallback-model")
+    with blamed_on("api_key_file"):
+        api_key = _read_key(flags["api_key_file"])
     return ModelSettings(
         base_url=flags["base_url"],
-        api_key=_read_key(flags["api_key_file"]),
+        api_key=api_key,
         fallbacks=flags["fallback_model"],
         thinking=flags["thinking"],
         temperature=flags["temperature"],
