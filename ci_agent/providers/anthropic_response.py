@@ -146,7 +146,8 @@ class _MessageReader:
             return
         if reason not in _STOP_REASONS:
             raise _failed_stop(reason, text_at(source, "stop_details", "explanation"))
-        self._assembly.stop_reason = _STOP_REASONS[reason]
+        if self._assembly.stop_reason != "length":  # what was cut off stays so, whatever is said after it
+            self._assembly.stop_reason = _STOP_REASONS[reason]
 
     # Content blocks
 

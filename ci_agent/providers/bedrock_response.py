@@ -111,7 +111,8 @@ class _ConverseReader:
 
     def stop(self, reason: str) -> None:
         if reason in _STOP_REASONS:
-            self.assembly.stop_reason = _STOP_REASONS[reason]
+            if self.assembly.stop_reason != "length":  # what was cut off stays so, whatever is said after it
+                self.assembly.stop_reason = _STOP_REASONS[reason]
         elif reason in _FAILED:
             kind, problem, retryable = _FAILED[reason]
             self.failure = ApiError(kind, f"{problem} ({reason})", retryable)

@@ -504,6 +504,19 @@ def test_a_converse_stream_without_the_beginning_of_its_second_message_holds_no_
             assert all(call.arguments_json == ARGUMENTS for call in calls)
 
 
+@pytest.mark.parametrize("word", ["anthropic", "bedrock"])
+def test_what_was_cut_off_stays_so_whatever_is_said_after_it(loopback: Loopback, word: str) -> None:
+    wire = wire_of(word)
+    end = next(piece for piece in wire.call if b"stopReason" in piece or b"stop_reason" in piece)
+    at = wire.call.index(end)
+    if word == "bedrock":
+        cut = frame("messageStop", {"stopReason": "max_tokens"})
+    else:
+        cut = end.replace(b'"tool_use"', b'"max_tokens"')
+    message = message_of(loopback.ask(word, loopback.whole(wire, [*wire.call[:at], cut, *wire.call[at:]])))
+    assert (message.stop_reason, len(message.tool_calls)) == ("length", 1)
+
+
 def test_a_second_choice_adds_nothing_to_the_first(loopback: Loopback) -> None:
     other = json.dumps({"choices": [{"index": 1, "delta": chat_call(function={"arguments": ',"force":true}'})}]})
     stop = json.dumps({"choices": [{"index": 1, "delta": {"content": "No."}, "finish_reason": "content_filter"}]})
