@@ -13,6 +13,7 @@ from ci_agent.policy.checkup import run_own_tests
 from ci_agent.policy.document import ExamplesModel, LimitsModel, PolicyDocument, RuleModel, TestModel
 from ci_agent.providers.script import Script, ScriptedCall, ScriptedError, ScriptedTurn, ScriptedUsage, load_script
 from ci_agent.strict_yaml import load_yaml
+from ci_agent.tools.table import tools_without_a_run
 
 DOCS = Path(ci_agent.__file__).parent.parent / "docs"
 
@@ -21,6 +22,8 @@ PAGES = {name: (DOCS / name).read_text() for name in ("policy.md", "scripted-mod
 MARKED = re.compile(r"^<!-- (?P<mark>\w+) -->\n```yaml\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 
 ROW = re.compile(r"^\| `(?P<tool>\w+): (?P<value>.*?)` \| (?P<answer>allow|deny) \| (?P<by>\S+) \|", re.MULTILINE)
+
+SCHEMAS = {name: tool.parameters for name, tool in tools_without_a_run().items()}
 
 
 def blocks(mark: str) -> list[str]:
@@ -56,7 +59,7 @@ def test_every_yaml_block_is_marked_and_so_tried() -> None:
 
 @pytest.mark.parametrize("text", blocks("policy"))
 def test_a_policy_of_the_pages_loads_and_passes_its_own_tests(text: str, workspace: Path) -> None:
-    results = run_own_tests(load_policy(text=text, workspace=workspace))
+    results = run_own_tests(load_policy(text=text, workspace=workspace), SCHEMAS)
     assert results
     assert [result for result in results if not result.passed] == []
 

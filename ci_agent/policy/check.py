@@ -1,10 +1,11 @@
 """A policy's own tests and the examples of its rules, tried against what the policy decides."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from ci_agent.agent.arguments import find_problems
 from ci_agent.hooks import Decision, Effect
 from ci_agent.json_types import JsonObject
 from ci_agent.policy.calls import SHORTHANDS, example_calls
@@ -33,6 +34,8 @@ class TestResult:
     @property
     def problem(self) -> str | None:
         """What went wrong, in one line; None when nothing did."""
+        if self.decision.code == "arguments":
+            return f"this call can never be made: {self.call}"
         return None if self.passed else f"expected {self.expected}, got {_answer(self.decision)}: {self.call}"
 
 
@@ -48,6 +51,22 @@ def run_rule_examples(source: PolicySource, decide_by: Callable[[Rule], Decide])
     by itself, a deny rule one that it forbids.
     """
     return [result for rule in source.rules if "/" not in rule.id for result in _run_examples(rule, decide_by(rule))]
+
+
+def refuse_invalid(decide: Decide, schemas: Mapping[str, JsonObject]) -> Decide:
+    """As `decide`, with code `arguments` for a call that a run refuses before it asks the policy.
+
+    `schemas`: those of the tools' arguments, by name; a call of any other tool is taken as it is. A test that gets
+    this code fails whatever it expects: a denial that comes before the policy says nothing about it.
+    """
+
+    def decide_valid(tool: str, arguments: JsonObject) -> Decision:
+        problems = find_problems(schemas[tool], arguments) if tool in schemas else []
+        if problems:
+            return Decision(effect="deny", code="arguments", reason="; ".join(problems))
+        return decide(tool, arguments)
+
+    return decide_valid
 
 
 def describe_call(tool: str, arguments: JsonObject) -> str:
@@ -66,8 +85,13 @@ def _run_test(test: PolicyTest, decision: Decision) -> TestResult:
         call=describe_call(test.tool, test.arguments),
         expected=f"{test.effect} by {test.by}" if test.by else test.effect,
         decision=decision,
-        passed=decision.effect == test.effect and (test.by is None or test.by in _deciding(decision)),
+        passed=_is_expected(test, decision),
     )
+
+
+def _is_expected(test: PolicyTest, decision: Decision) -> bool:
+    by_whom = test.by is None or test.by in _deciding(decision)
+    return decision.code != "arguments" and decision.effect == test.effect and by_whom
 
 
 def _run_examples(rule: Rule, decide: Decide) -> Iterator[TestResult]:
@@ -81,7 +105,7 @@ def _run_examples(rule: Rule, decide: Decide) -> Iterator[TestResult]:
                     call=describe_call(tool, arguments),
                     expected=f"{'a' if must_match else 'no'} match of {rule.id}",
                     decision=decision,
-                    passed=_matches(rule.effect, rule.id, decision) == must_match,
+                    passed=decision.code != "arguments" and _matches(rule.effect, rule.id, decision) == must_match,
                 )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ci_agent.json_types import JsonObject
-from ci_agent.policy.check import Decide, TestResult, run_policy_tests, run_rule_examples
+from ci_agent.policy.check import Decide, TestResult, refuse_invalid, run_policy_tests, run_rule_examples
 from ci_agent.policy.decide import Policy, compile_policy
 from ci_agent.policy.lint.finding import LintFinding
 from ci_agent.policy.lint.lint import lint_policy
@@ -35,16 +35,21 @@ def check_policy(
     def compile_source(of: PolicySource) -> Decide:
         return compile_policy(of, workspace, around=around).decide
 
-    results = run_own_tests(compile_policy(source, workspace, around=around))
+    results = run_own_tests(compile_policy(source, workspace, around=around), schemas)
     findings = lint_policy(source, compile_source, schemas, lambda path: (workspace.root / path).is_dir())
     return CheckedPolicy(source, tuple(findings), tuple(results))
 
 
-def run_own_tests(policy: Policy) -> list[TestResult]:
-    """The tests of the policy's file, then the examples of its rules, each by its rule alone."""
+def run_own_tests(policy: Policy, schemas: Mapping[str, JsonObject]) -> list[TestResult]:
+    """The tests of the policy's file, then the examples of its rules, each by its rule alone.
+
+    `schemas`: those of all tools, by name; a call that breaks its tool's schema fails its test.
+    """
 
     def decide_by(rule: Rule) -> Decide:
         alone = replace(policy.source, rules=(rule,))
-        return compile_policy(alone, policy.site.workspace, around=policy.site.around).decide
+        compiled = compile_policy(alone, policy.site.workspace, around=policy.site.around)
+        return refuse_invalid(compiled.decide, schemas)
 
-    return [*run_policy_tests(policy.source, policy.decide), *run_rule_examples(policy.source, decide_by)]
+    decide = refuse_invalid(policy.decide, schemas)
+    return [*run_policy_tests(policy.source, decide), *run_rule_examples(policy.source, decide_by)]

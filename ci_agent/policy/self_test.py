@@ -1,10 +1,11 @@
 """A policy put to the test: its own tests and examples, hostile variants of them, and which rules they exercise."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
+from ci_agent.json_types import JsonObject
 from ci_agent.policy.check import TestResult
 from ci_agent.policy.checkup import run_own_tests
 from ci_agent.policy.decide import Policy
@@ -49,9 +50,12 @@ class SelfTest:
         )
 
 
-def self_test(policy: Policy) -> SelfTest:
-    """Try a policy in the workspace that it was compiled for. Nothing runs, nothing is written."""
-    results = run_own_tests(policy)
+def self_test(policy: Policy, schemas: Mapping[str, JsonObject]) -> SelfTest:
+    """Try a policy in the workspace that it was compiled for. Nothing runs, nothing is written.
+
+    `schemas`: those of all tools, by name.
+    """
+    results = run_own_tests(policy, schemas)
     tried, allowed = 0, []
     for tried, variant in enumerate(islice(try_variants(policy), MAX_VARIANTS + 1), 1):
         if variant.outcome != "denied" and tried <= MAX_VARIANTS:

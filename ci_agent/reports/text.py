@@ -52,7 +52,8 @@ def _head(document: JsonObject) -> Iterator[str]:
     if model is not None:
         yield f"  model      {printable(model['provider'])}:{printable(model['model'])}"
     if policy is not None:
-        yield f"  policy     {printable(policy['name'])} ({counted(policy['rules'], 'rule')}, sha256 {policy['sha256'][:12]})"
+        rules = counted(policy["rules"], "rule")
+        yield f"  policy     {printable(policy['name'])} ({rules}, sha256 {policy['sha256'][:12]})"
     yield f"  workspace  {printable(run['workspace'])}"
     if run["sandbox"] is not None:
         yield f"  sandbox    {printable(run['sandbox']['kind'])}"

@@ -6,6 +6,7 @@ from ci_agent.cli.options import format_option, workspace_option
 from ci_agent.cli.policy.several import Examination, examine_each
 from ci_agent.policy.self_test import self_test
 from ci_agent.reports.policy_test import render_self_test, self_test_json
+from ci_agent.tools.table import tools_without_a_run
 
 
 @click.command(
@@ -34,8 +35,9 @@ def test_command(policies: tuple[str, ...], min_coverage: float | None, workspac
     same.
     """
     wanted_percent = min_coverage or 0
+    schemas = {name: tool.parameters for name, tool in tools_without_a_run().items()}
     examination = Examination(
-        self_test,
+        lambda policy: self_test(policy, schemas),
         lambda tested: tested.passed and tested.coverage_percent >= wanted_percent,
         lambda tested: render_self_test(tested, min_coverage),
         self_test_json,
