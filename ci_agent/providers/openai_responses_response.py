@@ -198,6 +198,8 @@ class _ResponseReader:
         name = "" if text_at(begun, "name") else text_at(item, "name")
         yield from self._assembly.tool_call(key=index, id=id_, name=name)
         yield from self._complete(Slot(index, "arguments", 0), text_of(item, "arguments"))
+        if text_at(item, "status") == "incomplete":  # even if the whole response is said to be complete
+            self._assembly.stop_reason = "length"
         self._assembly.keep("toolcall", _texts_at(item, "id"), index)
         yield from self._assembly.end_part("toolcall", index)
 

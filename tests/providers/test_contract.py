@@ -517,6 +517,12 @@ def test_what_was_cut_off_stays_so_whatever_is_said_after_it(loopback: Loopback,
     assert (message.stop_reason, len(message.tool_calls)) == ("length", 1)
 
 
+def test_a_call_that_the_server_calls_incomplete_does_not_run(loopback: Loopback) -> None:
+    body = [piece.replace(b'"name": "look"', b'"name": "look", "status": "incomplete"') for piece in RESPONSES.call]
+    message = message_of(loopback.ask("openai", loopback.whole(RESPONSES, body)))
+    assert (message.stop_reason, len(message.tool_calls)) == ("length", 1)
+
+
 def test_a_second_choice_adds_nothing_to_the_first(loopback: Loopback) -> None:
     other = json.dumps({"choices": [{"index": 1, "delta": chat_call(function={"arguments": ',"force":true}'})}]})
     stop = json.dumps({"choices": [{"index": 1, "delta": {"content": "No."}, "finish_reason": "content_filter"}]})
