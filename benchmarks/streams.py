@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from ci_agent.json_types import JsonObject
 from ci_agent.providers.anthropic_response import read_stream as read_messages
 from ci_agent.providers.assembly import Assembly
 from ci_agent.providers.openai_chat_response import read_stream as read_chat
@@ -97,7 +98,7 @@ def chat_stream(deltas: int) -> bytes:
 def messages_stream(deltas: int) -> bytes:
     usage = {"input_tokens": 1, "output_tokens": 1}
     message = {"id": "msg_x", "type": "message", "role": "assistant", "model": "m", "content": [], "usage": usage}
-    events = [
+    events: list[JsonObject] = [
         {"type": "message_start", "message": message | {"stop_reason": None, "stop_sequence": None}},
         {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
         *(

@@ -8,11 +8,9 @@ _LARGEST = 10**12
 
 def count(value: Json) -> int | None:
     """A count, as it came; None for what is none: absent, negative, fractional, a boolean, text, absurd."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _LARGEST:
         return None
-    if not 0 <= value <= _LARGEST or value != int(value):
-        return None
-    return int(value)
+    return int(value) if value == int(value) else None
 
 
 def count_at(source: Json, *path: str) -> int | None:

@@ -7,8 +7,12 @@ from ci_agent.json_types import Json, JsonObject
 
 def text_at(source: Json, *path: str) -> str:
     """The text at the end of a path of keys; empty where a step is missing or no text is there."""
-    value = value_at(source, *path)
-    return value if isinstance(value, str) else ""
+    # Not over value_at: this is asked three times for each piece of a stream.
+    for key in path:
+        if not isinstance(source, dict):
+            return ""
+        source = source.get(key)
+    return source if isinstance(source, str) else ""
 
 
 def object_at(source: Json, *path: str) -> JsonObject:
