@@ -24,9 +24,9 @@ _MAX_PROBLEM = 500
 def create_fallback_stream(streams: Sequence[tuple[Model, StreamFn]]) -> StreamFn:
     """A stream function that asks the first model until it gives up, then the next for the rest of the run.
 
-    The model that it is called with is not looked at. A request that is too long for a model is not given to the next
-    but reported, for what makes it shorter stands above. When the last has given up, its failure is the answer, with
-    those of the models that had just been asked before it.
+    The model that it is called with is not looked at. A request that is too long for one model is given to the next as
+    well: whatever could make it shorter has been tried below. When the last has given up, its failure is the answer,
+    with those of the models that had just been asked before it.
     """
     if len(streams) == 1:
         return streams[0][1]
@@ -62,7 +62,7 @@ class _Fallback:
                 return
 
     def _may_fall_back(self, event: StreamFailed) -> bool:
-        return len(self._streams) > 1 and event.message.stop_reason == "error" and not event.is_overflow
+        return len(self._streams) > 1 and event.message.stop_reason == "error"
 
 
 def _after(failed: Sequence[tuple[Model, AssistantMessage]], message: AssistantMessage) -> AssistantMessage:

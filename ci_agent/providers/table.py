@@ -81,13 +81,14 @@ def open_models(models: Sequence[Model], settings: ModelSettings, outside: Outsi
     def open_one(model: Model, is_own: bool) -> StreamFn:
         if model.provider == SCRIPTED:
             return _open_script(outside, model, is_own)
-        return served.open(
+        stream_fn = served.open(
             model, base_url=settings.base_url if is_own else None, api_key=settings.api_key if is_own else None
         )
+        # Each by its own context: what is too long for one model may fit whole into the next.
+        return create_shrinking_stream(stream_fn, catalog.facts_of(model).context_tokens, settings.shrink)
 
-    stream_fn = _one_after_another(models, open_one)
     return OpenModels(
-        create_shrinking_stream(stream_fn, catalog.facts_of(models[0]).context_tokens, settings.shrink),
+        _one_after_another(models, open_one),
         tuple(model for model in models if catalog.facts_of(model).price is None),
         served.close,
     )

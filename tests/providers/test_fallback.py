@@ -80,13 +80,17 @@ def test_what_failed_in_an_earlier_turn_is_told_no_more() -> None:
     assert list(stream(A, CONTEXT, StreamOptions(), CancelToken())) == [StreamStart(), second.end]
 
 
-def test_a_request_that_is_too_long_and_a_cancelled_one_stay_where_they_are() -> None:
+def test_a_request_that_is_too_long_for_one_may_fit_into_the_next() -> None:
     too_long = StreamFailed(message("long", "error", 1), is_overflow=True)
+    *_, end = ask((A, Scripted(too_long)), (B, Scripted(FINE)))[0]
+    assert end == StreamDone(message("hi", "stop", 5))
+
+
+def test_a_cancelled_request_is_given_to_nobody_else() -> None:
     cancelled = StreamFailed(message("", "aborted", 1))
-    for end in (too_long, cancelled):
-        second = Scripted(FINE)
-        assert ask((A, Scripted(end)), (B, second)) == [[StreamStart(), end]]
-        assert second.asked == []
+    second = Scripted(FINE)
+    assert ask((A, Scripted(cancelled)), (B, second)) == [[StreamStart(), cancelled]]
+    assert second.asked == []
 
 
 def test_one_model_alone_needs_nothing_around_it() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from ci_agent.cancellation import CancelToken
 from ci_agent.errors import ConfigurationError
-from ci_agent.messages import TextContent, UserMessage
+from ci_agent.messages import AssistantMessage, TextContent, ToolCall, ToolResultMessage, UserMessage
 from ci_agent.provider import Context, StreamDone, StreamFn, StreamOptions
 from ci_agent.providers.outside import Outside
 from ci_agent.providers.servers import SERVERS
@@ -124,3 +124,23 @@ def test_settings_and_surroundings_show_no_key() -> None:
     settings = ModelSettings(api_key="sk-0123456789")
     outside = Outside({"OPENAI_API_KEY": "sk-0123456789"}, lambda: NOW, lambda: 0.0)
     assert "0123456789" not in repr((settings, outside))
+
+
+def test_each_model_gets_as_much_of_the_conversation_as_fits_into_it(faults: "Faults", tmp_path: Path) -> None:
+    small = faults.serve(faults.error(400, "too long", code="context_length_exceeded"))
+    large = faults.serve(faults.answer("Whole."))
+    facts = "models:\n  ollama:a: {context_tokens: 2000}\n  openai-chat:b: {context_tokens: 100000}\n"
+    (tmp_path / "m.yml").write_text(facts)
+    settings = ModelSettings(base_url=f"{small.url}/v1", models_file=tmp_path / "m.yml")
+    models = opened(settings, "ollama:a", "openai-chat:b", env={"OPENAI_BASE_URL": f"{large.url}/v1"})
+    call = AssistantMessage((ToolCall("c1", "read", "{}"),), "tool_use", "ollama", "a", "openai-chat", NOW)
+    last = AssistantMessage((TextContent("Read."),), "stop", "ollama", "a", "openai-chat", NOW)
+    result = ToolResultMessage("c1", "read", (TextContent("x" * 20_000),), is_error=False, timestamp=NOW)
+    asked = UserMessage((TextContent("Hi."),), NOW)
+    context = Context("", (asked, call, result, last, asked), ())
+    *_, end = models.stream_fn(parse_model("ollama:a"), context, StreamOptions(), CancelToken())
+    models.close()
+    assert isinstance(end, StreamDone)
+    assert end.message.text == "Whole."
+    assert len(small.requests[0].body) < 10_000
+    assert len(large.requests[0].body) > 20_000
