@@ -196,9 +196,9 @@ class _ApiStream:
         )
 
     def _priced(self, usage: Usage) -> Usage:
-        if usage.cost_usd is not None:  # some servers say it themselves
-            return usage
-        return replace(usage, cost_usd=cost_usd(self.target.facts, usage))
+        """By the price that is known; what a server says of the cost counts only where none is."""
+        known = cost_usd(self.target.facts, usage)
+        return usage if known is None else replace(usage, cost_usd=known)
 
 
 @dataclass(slots=True)

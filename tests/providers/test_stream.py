@@ -18,6 +18,7 @@ from ci_agent.provider import (
     StreamOptions,
     StreamStart,
 )
+from ci_agent.providers.model_facts import UNKNOWN_MODEL, ModelFacts, Price
 from ci_agent.providers.openai_chat_traits import ChatTraits
 from ci_agent.providers.retry import RetryPolicy
 from ci_agent.providers.stream import without_key
@@ -347,3 +348,15 @@ def test_a_key_that_cannot_stand_in_a_header_is_never_shown(faults: "Faults", cl
 )
 def test_a_key_is_left_out_of_a_text_also_where_it_was_cut(text: str, key: str | None, shown: str) -> None:
     assert without_key(text, key) == shown
+
+
+@pytest.mark.parametrize(
+    ("facts", "cost"), [(ModelFacts(price=Price(input=1e6, output=2e6)), 14.0), (UNKNOWN_MODEL, 0.25)]
+)
+def test_what_a_server_says_of_the_cost_counts_only_where_no_price_is_known(
+    faults: "Faults", client: "Client", facts: ModelFacts, cost: float
+) -> None:
+    said = {"choices": [{"index": 0, "delta": {"content": "hi"}, "finish_reason": "stop"}]}
+    usage = {"choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 2, "cost": 0.25}}
+    server = faults.serve(faults.stream(faults.events(said, usage)))
+    assert client.ask(client.stream(server.url, facts=facts)).message.usage == Usage(10, 2, cost_usd=cost)
