@@ -145,7 +145,9 @@ def walk(folder: Path, budget: DiskBudget, selection: Selection = EVERYTHING) ->
 
 
 def _is_selected(entry: Entry, selection: Selection) -> bool:
-    if entry.name in selection.without or (selection.plain_files and entry.is_symlink()):
+    if entry.is_symlink() and selection.plain_files:
+        return False
+    if entry.name in selection.without and entry.is_dir() and not entry.is_symlink():
         return False
     return not selection.endings or entry.is_symlink() or _fits(entry, selection)
 

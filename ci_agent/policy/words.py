@@ -13,7 +13,7 @@ class Selection:
     endings: tuple[str, ...] = ()
     """Those whose names end in one of these (`.py`); empty: all."""
     without: tuple[str, ...] = ()
-    """Names that are passed by, with all beneath them (`.git`)."""
+    """Names of folders that are passed by, with all beneath them (`.git`); a file of such a name is not."""
     plain_files: bool = False
     """Neither folders nor links are among them (`find -type f`)."""
 

@@ -101,3 +101,12 @@ def test_plain_files_are_no_links(workspace: Path, command: str) -> None:
     policy = load_policy(text=rules, workspace=workspace)
     assert policy.decide("bash", {"command": command}).effect == "allow"
     assert policy.decide("bash", {"command": command.replace("-type f", "")}).effect == "deny"
+
+
+def test_a_folder_that_is_passed_by_is_no_file_of_that_name(policy: Policy, workspace: Path) -> None:
+    call = {"command": "grep -r --exclude-dir=.git --exclude-dir=.env x ."}
+    assert policy.decide("bash", call).rule_id == "secrets"
+    for file in (workspace / ".env", workspace / "sub/deep/inner/.env"):
+        file.unlink()
+        file.mkdir()
+    assert policy.decide("bash", call).effect == "allow"
