@@ -33,6 +33,8 @@ _HAZARDS: Mapping[Role, str] = {
 }
 
 _GLOB: Final = re.compile(r"[*?\[\]\\]")
+_FOLLOWS: Final = ("-R", "--dereference-recursive", "-L", "--follow")
+_LEFT_OUT: Final = re.compile(r"!([A-Za-z0-9._-]+)/?")
 
 
 def apply_operands(parsed: Parsed, draft: Draft) -> None:
@@ -71,11 +73,15 @@ def _recurses(found: Found) -> bool:
 def _selection(parsed: Parsed) -> Selection:
     """What of the files beneath its operands the program takes: by its nature, or by its options."""
     profile = parsed.profile
+    # A link that is followed leads into a folder that is passed by, under another name.
+    follows = parsed.has(*_FOLLOWS)
     if profile.picks:
         return selection_of(
             [found.value for found in parsed.options if found.option.name in profile.picks],
-            [found.value for found in parsed.options if found.option.name in profile.passes_by],
+            [found.value for found in parsed.options if found.option.name in profile.passes_by and not follows],
         )
+    if profile.globs and not follows:
+        return _left_out([found.value for found in parsed.options if found.option.name in profile.globs])
     return EVERYTHING if parsed.has(*profile.only_unless) else Selection(endings=profile.only)
 
 
@@ -84,6 +90,12 @@ def selection_of(picked: Sequence[Word | None], passed_by: Sequence[Word | None]
     endings = [_ending(glob) for glob in picked]
     without = [name.text for name in passed_by if name and name.literal and not _GLOB.search(name.text)]
     return Selection(tuple(filter(None, endings)) if all(endings) else (), tuple(without))
+
+
+def _left_out(globs: Sequence[Word | None]) -> Selection:
+    """Without the folders that plain names leave out; one glob of another kind may bring them in again."""
+    names = [_LEFT_OUT.fullmatch(glob.literal or "") if glob else None for glob in globs]
+    return Selection(without=tuple(name[1] for name in names if name)) if all(names) else EVERYTHING
 
 
 def _ending(glob: Word | None) -> str | None:

@@ -155,6 +155,8 @@ class Profile(NamedTuple):
     """Options whose values are globs: of the files beneath, those are taken whose names match one."""
     passes_by: frozenset[str] = frozenset()
     """Options whose values are names of folders that are not entered."""
+    globs: frozenset[str] = frozenset()
+    """Options whose values are globs of which the last that matches decides; after a `!` it leaves files out."""
     numeric: bool = False
     """`-5` is a harmless option."""
     plus: bool = False

@@ -11,7 +11,7 @@ policy: 1
 rules:
   - id: programs
     allow: bash
-    command: ["{find,grep,xargs,cat,mytool,tar,wc,mypy,black,eslint,gofmt} **", "ruff check **", "git ls-files **"]
+    command: ["{find,grep,rg,xargs,cat,mytool,tar,wc,mypy,black,eslint,gofmt} **", "ruff check **", "git ls-files **"]
   - {id: secrets, deny: read, path: ["**/.env", "**/.git/config"]}
 """
 
@@ -110,3 +110,24 @@ def test_a_folder_that_is_passed_by_is_no_file_of_that_name(policy: Policy, work
         file.unlink()
         file.mkdir()
     assert policy.decide("bash", call).effect == "allow"
+
+
+def test_folders_that_ripgrep_leaves_out_are_not_looked_at(workspace: Path) -> None:
+    (workspace / ".env").unlink()
+    (workspace / "sub/deep/inner/.env").unlink()
+    (workspace / "link").symlink_to(".git")
+    policy = load_policy(text=RULES, workspace=workspace)
+    allowed = ("rg --glob '!.git' x", "rg -g'!.git/' -g '!.venv' x .", "rg --iglob='!.git' x .")
+    denied = (
+        *("rg x", "rg -g '!.git' x .git", "rg -g '!.git' -g '.git' x", "rg -g '!.git' --iglob '*' x"),
+        *(
+            "rg -g '!/.git' x",
+            "rg -g '!.gi?' x",
+            "rg -g '!.git/**' x",
+            "rg -L -g '!.git' x",
+            "rg --follow -g '!.git' x",
+        ),
+        "grep -R --exclude-dir=.git x .",
+    )
+    assert [policy.decide("bash", {"command": command}).effect for command in allowed] == ["allow"] * 3
+    assert [policy.decide("bash", {"command": command}).rule_id for command in denied] == ["secrets"] * len(denied)
