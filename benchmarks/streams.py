@@ -18,10 +18,10 @@ from functools import partial
 from pathlib import Path
 
 from ci_agent.json_types import JsonObject
-from ci_agent.providers.anthropic_response import read_stream as read_messages
-from ci_agent.providers.assembly import Assembly
-from ci_agent.providers.openai_chat_response import read_stream as read_chat
-from ci_agent.providers.wire import ReadStream
+from ci_agent.providers.anthropic.response import read_stream as read_messages
+from ci_agent.providers.openai_chat.response import read_stream as read_chat
+from ci_agent.providers.wire.api import ReadStream
+from ci_agent.providers.wire.assembly import Assembly
 
 SIZE_BYTES = 10_000_000
 NETWORK_READ = 16_384

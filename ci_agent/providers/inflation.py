@@ -3,7 +3,7 @@
 import zlib
 from collections.abc import Iterator
 
-from ci_agent.providers.failures import ApiError
+from ci_agent.providers.wire.failures import ApiError
 
 _GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
 _PIECE_BYTES = 64 * 1024

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ci_agent.providers.failures import ApiError
+from ci_agent.providers.wire.failures import ApiError
 from ci_agent.spelling import counted
 
 _FIRST_WAIT_S = 0.5

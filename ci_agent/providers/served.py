@@ -5,15 +5,15 @@ from collections.abc import Mapping
 from ci_agent.errors import ConfigurationError
 from ci_agent.provider import Model, StreamFn
 from ci_agent.providers.catalog import Catalog
-from ci_agent.providers.exchange import PhaseLimits
-from ci_agent.providers.http import Transport, TransportSettings
+from ci_agent.providers.network.exchange import PhaseLimits
+from ci_agent.providers.network.http import Transport, TransportSettings
+from ci_agent.providers.network.web_origin import check_base_url
 from ci_agent.providers.outside import Outside
 from ci_agent.providers.retry import RetryPolicy
 from ci_agent.providers.servers import SERVERS, Server, endpoint_of, key_of
 from ci_agent.providers.settings import ModelSettings
 from ci_agent.providers.stream import Access, Surroundings, create_api_stream
-from ci_agent.providers.web_origin import check_base_url
-from ci_agent.providers.wire import Target
+from ci_agent.providers.wire.api import Target
 
 
 class ServedModels:

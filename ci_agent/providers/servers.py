@@ -7,19 +7,19 @@ from functools import partial
 from urllib.parse import urlencode, urlsplit
 
 from ci_agent.errors import ConfigurationError
-from ci_agent.providers.anthropic import BASE_URL as ANTHROPIC_URL
-from ci_agent.providers.anthropic import create_anthropic_api
-from ci_agent.providers.bedrock import bedrock_base_url, create_bedrock_api
-from ci_agent.providers.gemini import VERTEX, create_gemini_api
-from ci_agent.providers.gemini_addresses import BASE_URL as GEMINI_URL
-from ci_agent.providers.gemini_addresses import gemini_base_url, vertex_base_url
-from ci_agent.providers.history import IdRule
-from ci_agent.providers.openai_chat import create_openai_chat_api
-from ci_agent.providers.openai_chat_traits import ChatTraits
-from ci_agent.providers.openai_responses import BASE_URL as OPENAI_URL
-from ci_agent.providers.openai_responses import create_openai_responses_api
+from ci_agent.providers.anthropic.api import BASE_URL as ANTHROPIC_URL
+from ci_agent.providers.anthropic.api import create_anthropic_api
+from ci_agent.providers.bedrock.api import bedrock_base_url, create_bedrock_api
+from ci_agent.providers.gemini.addresses import BASE_URL as GEMINI_URL
+from ci_agent.providers.gemini.addresses import gemini_base_url, vertex_base_url
+from ci_agent.providers.gemini.api import VERTEX, create_gemini_api
+from ci_agent.providers.openai_chat.api import create_openai_chat_api
+from ci_agent.providers.openai_chat.traits import ChatTraits
+from ci_agent.providers.openai_responses.api import BASE_URL as OPENAI_URL
+from ci_agent.providers.openai_responses.api import create_openai_responses_api
 from ci_agent.providers.server_addresses import azure_address, ollama_url
-from ci_agent.providers.wire import Api
+from ci_agent.providers.wire.api import Api
+from ci_agent.providers.wire.history import IdRule
 
 
 @dataclass(frozen=True, slots=True)

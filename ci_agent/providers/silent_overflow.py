@@ -2,9 +2,9 @@
 
 from ci_agent.messages import ImageContent, Usage
 from ci_agent.provider import Context
-from ci_agent.providers.failures import ApiError
 from ci_agent.providers.model_facts import ModelFacts
 from ci_agent.providers.request_size import estimate_tokens
+from ci_agent.providers.wire.failures import ApiError
 
 _FULL = 0.99
 _MUCH_LESS = 0.5

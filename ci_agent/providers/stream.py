@@ -26,15 +26,15 @@ from ci_agent.provider import (
     StreamOptions,
     StreamStart,
 )
-from ci_agent.providers.assembly import Assembly
-from ci_agent.providers.errors_on_wire import MAX_MESSAGE, error_from_object, error_from_response
-from ci_agent.providers.failures import ApiError
-from ci_agent.providers.http import Response, Transport
 from ci_agent.providers.model_facts import cost_usd
+from ci_agent.providers.network.http import Response, Transport
 from ci_agent.providers.request_size import estimate_tokens, output_tokens_of_parts
 from ci_agent.providers.retry import GiveUp, RetryPolicy, next_wait_s
 from ci_agent.providers.silent_overflow import raise_if_nothing_fits, sign_of_dropped_text
-from ci_agent.providers.wire import Api, ApiRequest, Target
+from ci_agent.providers.wire.api import Api, ApiRequest, Target
+from ci_agent.providers.wire.assembly import Assembly
+from ci_agent.providers.wire.errors_on_wire import MAX_MESSAGE, error_from_object, error_from_response
+from ci_agent.providers.wire.failures import ApiError
 from ci_agent.terminal import one_line
 
 _KEY = "[the key]"

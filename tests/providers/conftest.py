@@ -19,14 +19,14 @@ from ci_agent.provider import (
     StreamNotice,
     StreamOptions,
 )
-from ci_agent.providers.exchange import PhaseLimits
-from ci_agent.providers.http import Transport, TransportSettings
 from ci_agent.providers.model_facts import ModelFacts, Price
-from ci_agent.providers.openai_chat import create_openai_chat_api
-from ci_agent.providers.openai_chat_traits import ChatTraits
+from ci_agent.providers.network.exchange import PhaseLimits
+from ci_agent.providers.network.http import Transport, TransportSettings
+from ci_agent.providers.openai_chat.api import create_openai_chat_api
+from ci_agent.providers.openai_chat.traits import ChatTraits
 from ci_agent.providers.retry import RetryPolicy
 from ci_agent.providers.stream import Access, Surroundings, create_api_stream
-from ci_agent.providers.wire import Target
+from ci_agent.providers.wire.api import Target
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 MODEL = Model("openai-chat", "m")

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ci_agent.providers.failures import ApiError
 from ci_agent.providers.inflation import inflated
+from ci_agent.providers.wire.failures import ApiError
 
 
 def pieces(body: bytes, size: int) -> Iterator[bytes]:

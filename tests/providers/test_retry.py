@@ -2,8 +2,8 @@
 
 import pytest
 
-from ci_agent.providers.failures import ApiError
 from ci_agent.providers.retry import GiveUp, RetryPolicy, next_wait_s
+from ci_agent.providers.wire.failures import ApiError
 
 POLICY = RetryPolicy()
 

@@ -11,7 +11,7 @@ from ci_agent.messages import TextContent, UserMessage
 from ci_agent.provider import Context, Model, StreamOptions
 from ci_agent.providers.servers import SERVERS, Endpoint, endpoint_of, key_of
 from ci_agent.providers.table import PROVIDERS
-from ci_agent.providers.wire import Target
+from ci_agent.providers.wire.api import Target
 
 
 def where(

@@ -19,7 +19,7 @@ from ci_agent.provider import (
     StreamStart,
 )
 from ci_agent.providers.model_facts import UNKNOWN_MODEL, ModelFacts, Price
-from ci_agent.providers.openai_chat_traits import ChatTraits
+from ci_agent.providers.openai_chat.traits import ChatTraits
 from ci_agent.providers.retry import RetryPolicy
 from ci_agent.providers.stream import without_key
 

@@ -1,0 +1,1 @@
+"""The Gemini API, of Google's own servers and of Vertex."""
