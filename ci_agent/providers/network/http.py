@@ -18,8 +18,8 @@ import httpx
 from ci_agent import __version__
 from ci_agent.cancellation import CancelToken
 from ci_agent.errors import ConfigurationError
-from ci_agent.providers.inflation import inflated
 from ci_agent.providers.network.exchange import Connected, End, Exchange, Head, PhaseLimits, Piece
+from ci_agent.providers.network.inflation import inflated
 from ci_agent.providers.network.web_origin import origin_of, proxy_for
 from ci_agent.providers.wire.failures import ApiError
 
@@ -204,13 +204,7 @@ class _Client:
         try:
             request = self._client.stream("POST", url, headers=headers, content=body, extensions={"trace": trace})
             with request as response:
-                put(Head(response.status_code, dict(response.headers)))
-                size = 0
-                for chunk in response.iter_raw():
-                    put(chunk)
-                    size += len(chunk)
-                    if size > self._max_bytes:  # whoever reads finds out; until then nothing more is piled up
-                        break
+                self._pass_on(response, put)
         except httpx.TimeoutException:
             put(ApiError("timeout", f"connecting to {_host(url)} took too long", retryable=True))
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError, RuntimeError, ValueError) as error:
@@ -222,6 +216,15 @@ class _Client:
             if self._is_abandoned:
                 self.close()
             put(End())
+
+    def _pass_on(self, response: httpx.Response, put: Callable[[Piece], None]) -> None:
+        put(Head(response.status_code, dict(response.headers)))
+        size = 0
+        for chunk in response.iter_raw():
+            put(chunk)
+            size += len(chunk)
+            if size > self._max_bytes:  # whoever reads finds out; until then nothing more is piled up
+                break
 
     def abandon(self) -> None:
         """Break all connections, so that a thread that reads from one wakes up."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ci_agent.json_types import Json
-from ci_agent.providers.asked_waits import wait_of_duration, wait_of_headers, wait_of_text
+from ci_agent.providers.wire.asked_waits import wait_of_duration, wait_of_headers, wait_of_text
 from ci_agent.providers.wire.failures import ApiError, FailureKind
 from ci_agent.providers.wire.overflow import is_overflow
 from ci_agent.providers.wire.sse import read_json_events

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ci_agent.providers.inflation import inflated
+from ci_agent.providers.network.inflation import inflated
 from ci_agent.providers.wire.failures import ApiError
 
 
