@@ -49,6 +49,9 @@ _LINGER_S = 0.2
 """How long the end of a response is waited for that was read but for its last bytes: then its connection can be used
 again."""
 
+_LOOK_UP_EVERY_S = 0.25
+"""A signal that comes in the moment before the wait begins does not end it, and its handler runs only afterwards."""
+
 
 class Exchange:
     """The pieces of one exchange, in order. `abandon` is called if it is left before its end; it must not block."""
@@ -117,7 +120,7 @@ class Exchange:
     def _take(self, deadline: float) -> Piece | None:
         """The next piece; None when there is none yet and something rang, or the time is over."""
         if not self._pieces:
-            self._wake.acquire(timeout=max(deadline - time.monotonic(), 0))
+            self._wake.acquire(timeout=min(max(deadline - time.monotonic(), 0), _LOOK_UP_EVERY_S))
         try:
             piece = self._pieces.popleft()
         except IndexError:

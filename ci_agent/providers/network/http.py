@@ -4,7 +4,6 @@ TLS is always verified. Nothing is read from the process environment or the home
 """
 
 import re
-import socket
 import ssl
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -19,6 +18,7 @@ from ci_agent import __version__
 from ci_agent.cancellation import CancelToken
 from ci_agent.errors import ConfigurationError
 from ci_agent.providers.network.exchange import Connected, End, Exchange, Head, PhaseLimits, Piece
+from ci_agent.providers.network.held_sockets import HeldSockets
 from ci_agent.providers.network.inflation import inflated
 from ci_agent.providers.network.web_origin import origin_of, proxy_for
 from ci_agent.providers.wire.failures import ApiError
@@ -173,9 +173,7 @@ class _Client:
     """An httpx client for one server."""
 
     def __init__(self, url: str, proxy: str | None, tls: ssl.SSLContext, settings: TransportSettings) -> None:
-        self._sockets: list[socket.socket] = []
-        self._duplicate: socket.socket | None = None
-        self._is_abandoned = False
+        self._sockets = HeldSockets()
         self._max_bytes = settings.max_body_bytes
         try:
             self._client = httpx.Client(
@@ -194,11 +192,8 @@ class _Client:
         """Put every piece of the response, and at last its end or what went wrong."""
 
         def trace(event: str, info: Mapping[str, Any]) -> None:
-            if event.endswith("start_tls.started"):
-                self._hold_through_handshake()
-            elif event.endswith(("connect_tcp.complete", "start_tls.complete")):
-                self._hold(info["return_value"].get_extra_info("socket"))
-            elif event.endswith("send_request_headers.started") and info["request"].method != b"CONNECT":
+            self._sockets.trace(event, info)
+            if event.endswith("send_request_headers.started") and info["request"].method != b"CONNECT":
                 put(Connected())
 
         try:
@@ -211,9 +206,8 @@ class _Client:
             # RuntimeError: the client was closed under it, because nobody waits any more.
             put(_failure(url, error))
         finally:
-            if self._duplicate is not None:
-                self._duplicate.close()
-            if self._is_abandoned:
+            self._sockets.end_request()
+            if self._sockets.is_broken:
                 self.close()
             put(End())
 
@@ -228,28 +222,10 @@ class _Client:
 
     def abandon(self) -> None:
         """Break all connections, so that a thread that reads from one wakes up."""
-        self._is_abandoned = True
-        for held in tuple(self._sockets):  # one that is added from now on is shut by who adds it
-            _shut(held)
+        self._sockets.break_all()
 
     def close(self) -> None:
         self._client.close()
-
-    def _hold(self, new: socket.socket) -> None:
-        """Remember a socket so that it can be broken, and forget those that are closed."""
-        if self._duplicate is not None:
-            self._duplicate.close()
-            self._duplicate = None
-        self._sockets = [*(held for held in self._sockets if held.fileno() >= 0), new]
-        if self._is_abandoned:
-            _shut(new)
-
-    def _hold_through_handshake(self) -> None:
-        """A handshake takes the descriptor away from the socket, and gives the new socket out only when it is over."""
-        raw = self._sockets[-1]
-        duplicate = socket.fromfd(raw.fileno(), raw.family, raw.type)
-        self._hold(duplicate)
-        self._duplicate = duplicate
 
 
 def _is_tls_proxy(proxy: str | None) -> bool:
@@ -259,11 +235,6 @@ def _is_tls_proxy(proxy: str | None) -> bool:
 def _trusting_nobody() -> ssl.SSLContext:
     """For who does not need TLS; should that be wrong, nothing is sent."""
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-
-
-def _shut(held: socket.socket) -> None:
-    with suppress(OSError):
-        held.shutdown(socket.SHUT_RDWR)
 
 
 def _tls_context(settings: TransportSettings) -> ssl.SSLContext:
