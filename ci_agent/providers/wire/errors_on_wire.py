@@ -254,8 +254,8 @@ def _list(value: Json) -> list[Json]:
 
 
 def _text_of_page(body: bytes, content_type: str) -> str:
-    text = body[:20_000].decode("utf-8", "replace")
-    if "html" in content_type or text.lstrip()[:1] == "<":
+    text = body[:20_000].decode("utf-8", "replace").strip()
+    if text and ("html" in content_type or text[0] == "<"):
         title = _TITLE.search(text)
         return f"a page called {title[1].strip()!r}" if title else "a page of HTML"
-    return text.strip()[:200]
+    return text[:200]

@@ -131,6 +131,13 @@ def test_exact_words_come_before_the_status_and_vague_ones_behind_it(
     assert (error.kind, error.retryable, error.status) == (kind, retryable, status)
 
 
+@pytest.mark.parametrize("content_type", ["text/html", "application/json", ""])
+def test_nothing_is_nothing_whatever_it_is_called(content_type: str) -> None:
+    error = error_from_response(413, {"content-type": content_type}, b" \n", NOW)
+    assert (error.kind, error.message) == ("overflow", "HTTP 413: the server said nothing more")
+    assert error_from_response(400, {"content-type": content_type}, b" \n", NOW).kind == "overflow"
+
+
 def test_amazon_says_the_kind_in_a_header() -> None:
     headers = {"x-amzn-ErrorType": "ThrottlingException:http://x"}
     error = error_from_response(400, headers, b'{"message": "Too many tokens, please wait"}', NOW)
