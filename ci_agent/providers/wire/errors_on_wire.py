@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from ci_agent.json_types import Json
@@ -115,10 +115,10 @@ def error_from_response(status: int, headers: Mapping[str, str], body: bytes, no
     lower = {name.lower(): value for name, value in headers.items()}
     said = _read(_json_of(body))
     if not said.message:
-        said = _Said(_text_of_page(body, lower.get("content-type", "")), said.words)
+        said = replace(said, message=_text_of_page(body, lower.get("content-type", "")))
     amazon = lower.get("x-amzn-errortype", "").partition(":")[0]
     if amazon:
-        said = _Said(said.message, (amazon, *said.words), said.status, said.wait_s)
+        said = replace(said, words=(amazon, *said.words))
     if 200 <= status < 300:
         return _no_api(status, said.message)
     error = _failure(said, status)

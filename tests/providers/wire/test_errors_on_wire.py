@@ -120,6 +120,7 @@ BODIES: list[tuple[int, bytes, str, bool]] = [
     (400, b"no", "request", False),
     (400, b'{"error": {"message": ""}, "type": "t"}', "request", False),
     (402, b"", "quota", False),
+    (429, b'{"error": {"details": [{"violations": [{"quotaId": "PerDay"}]}]}}', "quota", False),
 ]
 
 
