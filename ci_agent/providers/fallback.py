@@ -66,12 +66,18 @@ class _Fallback:
 
 
 def _after(failed: Sequence[tuple[Model, AssistantMessage]], message: AssistantMessage) -> AssistantMessage:
-    """The message with what the models before it cost and, if it is a failure too, with why they failed."""
+    """The message with what the models before it cost. If it is a failure too, with why they failed, and trying again
+    later can help if it can with any of them."""
     usage = add_usage([*(earlier.usage for _, earlier in failed), message.usage])
     if not failed or message.stop_reason != "error":
         return replace(message, usage=usage)
     problems = "; ".join(_problem(model, earlier) for model, earlier in failed)
-    return replace(message, usage=usage, error_message=f"{message.error_message} (before it {problems})")
+    return replace(
+        message,
+        usage=usage,
+        error_message=f"{message.error_message} (before it {problems})",
+        error_retryable=message.error_retryable or any(earlier.error_retryable for _, earlier in failed),
+    )
 
 
 def _problem(model: Model, failure: AssistantMessage) -> str:

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
+import pytest
+
 from ci_agent.cancellation import CancelToken
 from ci_agent.messages import AssistantMessage, StopReason, TextContent, Usage
 from ci_agent.provider import (
@@ -68,8 +70,18 @@ def test_the_next_model_answers_from_then_on_and_all_cost_is_told() -> None:
 def test_the_failure_of_the_last_is_the_answer() -> None:
     last = StreamFailed(message("neither", "error", 5))
     *_, end = ask((A, Scripted(BROKEN)), (B, Scripted(last)))[0]
-    told = replace(message("neither", "error", 8), error_message="neither (before it p:a: no way)")
+    told = replace(
+        message("neither", "error", 8), error_message="neither (before it p:a: no way)", error_retryable=False
+    )
     assert end == StreamFailed(told)
+
+
+@pytest.mark.parametrize(("first", "last", "either"), [(True, False, True), (False, True, True), (False, False, False)])
+def test_trying_later_can_help_if_it_can_with_any_model(first: bool, last: bool, either: bool) -> None:
+    ends = [StreamFailed(replace(message("no", "error", 1), error_retryable=may_pass)) for may_pass in (first, last)]
+    *_, end = ask((A, Scripted(ends[0])), (B, Scripted(ends[1])))[0]
+    assert isinstance(end, StreamFailed)
+    assert end.message.error_retryable is either
 
 
 def test_what_failed_in_an_earlier_turn_is_told_no_more() -> None:

@@ -61,16 +61,30 @@ def proxy_for(url: str, environment: Mapping[str, str]) -> str | None:
 
 
 def _is_exempt(origin: tuple[str, str, int], no_proxy: str) -> bool:
-    """Whether the list names this host, a domain that it is in, or all; an entry may name a port."""
+    """Whether the list names this host, a domain or a network that it is in, or all; an entry may name a port."""
     _, host, port = origin
     for entry in no_proxy.lower().replace(",", " ").split():
-        name, _, asked_port = entry.rpartition(":") if entry.rpartition(":")[2].isdigit() else (entry, "", "")
+        name, asked_port = _name_and_port(entry)
         name = name.removeprefix("*").removeprefix(".").strip("[]")
         if asked_port and int(asked_port) != port:
             continue
-        if entry == "*" or (name and (host == name or host.endswith(f".{name}"))):
+        if entry == "*" or (name and (host == name or host.endswith(f".{name}") or _is_in_network(host, name))):
             return True
     return False
+
+
+def _name_and_port(entry: str) -> tuple[str, str]:
+    """An address of IPv6 is full of colons; with a port it stands in brackets."""
+    name, _, port = entry.rpartition(":")
+    has_port = port.isascii() and port.isdigit() and (":" not in name or name.endswith("]"))
+    return (name, port) if has_port else (entry, "")
+
+
+def _is_in_network(host: str, network: str) -> bool:
+    try:
+        return ipaddress.ip_address(host) in ipaddress.ip_network(network, strict=False)
+    except ValueError:
+        return False
 
 
 def _variable(environment: Mapping[str, str], name: str) -> str:

@@ -65,6 +65,30 @@ def test_the_proxy_is_that_of_the_usual_variables(environment: dict[str, str], e
     assert proxy_for("https://api.model.test/v1", environment) == expected
 
 
+@pytest.mark.parametrize(
+    ("host", "no_proxy", "expected"),
+    [
+        ("10.1.2.3", "10.0.0.0/8", True),
+        ("10.1.2.3", "10.9.9.9/8", True),
+        ("10.1.2.3", "10.0.0.0/8:443", True),
+        ("11.1.2.3", "10.0.0.0/8", False),
+        ("10.1.2.3", "10.0.0.0/99", False),
+        ("model.test", "0.0.0.0/0", False),
+        ("[fd00::1]", "fd00::1", True),
+        ("[fd00::1]", "[fd00::1]", True),
+        ("[fd00::1]", "[fd00::1]:443", True),
+        ("[fd00::1]", "[fd00::1]:80", False),
+        ("[fd00::1]", "fd00::/16", True),
+        ("[fd00::1]", "fd01::/16", False),
+        ("[fd00::1]", "0.0.0.0/0", False),
+        ("model.test", "model.test:²", False),
+    ],
+)
+def test_networks_and_addresses_may_be_exempt_too(host: str, no_proxy: str, expected: bool) -> None:
+    proxy = proxy_for(f"https://{host}/v1", {"https_proxy": "http://p:1", "no_proxy": no_proxy})
+    assert (proxy is None) is expected
+
+
 def test_what_a_web_request_may_have_set_is_not_looked_at() -> None:
     cgi = {"REQUEST_METHOD": "GET", "HTTP_PROXY": "http://evil:1"}
     assert proxy_for("http://model.test", cgi) is None
