@@ -257,7 +257,7 @@ def without_key(text: str, key: str | None) -> str:
     if not key:
         return text
     if len(key) < _LONG_KEY:
-        return text.replace(key, _KEY)
+        return re.sub(rf"(?<!\w){re.escape(key)}(?!\w)", _KEY, text)  # within a word it is none: `x` is a key of many
     return re.sub(re.escape(key[: _LONG_KEY // 2]) + r"[^\s\"']*", _KEY, text)
 
 

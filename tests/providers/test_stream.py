@@ -342,6 +342,8 @@ def test_a_key_that_cannot_stand_in_a_header_is_never_shown(faults: "Faults", cl
         ("no key", None, "no key"),
         ("no key", "", "no key"),
         ("a short, a word", "short", "a [the key], a word"),
+        ("Bearer x in text x-y", "x", "Bearer [the key] in text [the key]-y"),
+        ('"$a.b*"', "$a.b*", '"[the key]"'),
         ('"sk-test-0123456789abcdef" and sk-test-…', KEY, '"[the key]" and [the key]'),
         ("sk-test sk", KEY, "sk-test sk"),
     ],
