@@ -106,8 +106,8 @@ class FaultServer:
 
     def _start(self, work: Callable[[], None]) -> None:
         thread = threading.Thread(target=work, daemon=True)
-        self._threads.append(thread)
         thread.start()
+        self._threads.append(thread)  # only now: who finds it there may join it
 
     def _accept(self) -> None:
         while True:
