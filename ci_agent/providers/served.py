@@ -72,7 +72,7 @@ def _checked(key: str | None, server: Server) -> str | None:
         if server.needs_key:
             raise ConfigurationError(
                 f"the provider {server.word} needs a key: set {' or '.join(server.key_variables)}, "
-                "or give a file with --api-key-file"
+                "or, for --model itself, give a file with --api-key-file"
             )
         return None
     if not (key.isascii() and key.isprintable() and " " not in key):

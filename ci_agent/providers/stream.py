@@ -47,7 +47,6 @@ class Access:
     """Checked, without a slash at its end."""
     key: str | None = field(repr=False)
     """None: the server wants none."""
-    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +143,6 @@ class _ApiStream:
     def _ask(self, request: ApiRequest, assembly: Assembly, cancel: CancelToken) -> Iterator[ContentEvent]:
         key = self.access.key
         headers = {
-            **self.access.headers,
             **request.headers,
             **({} if key is None else self.api.authentication(key)),
         }
