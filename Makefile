@@ -1,6 +1,6 @@
 # `make demo` and `make test` set up everything they need in .venv; `make help` lists the rest.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types unit test-slow test-model lock clean
+.PHONY: help setup demo test lint types unit test-slow test-hard test-model lock clean
 
 # The first Python on PATH that is new enough; name another with `make PYTHON=/path/to/python test`.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
@@ -43,7 +43,10 @@ unit: setup
 	@$(BIN)/python -m pytest -q -n $(JOBS)
 
 test-slow: setup ## the tests that take minutes
-	@$(BIN)/python -m pytest -q -n $(JOBS) -m 'slow and not real_model'
+	@$(BIN)/python -m pytest -q -n $(JOBS) -m 'slow and not real_model and not hard'
+
+test-hard: setup ## kill -9, failing system calls, full disks, attacks: what takes minutes (needs cc on Linux)
+	@$(BIN)/python -m pytest -q -n $(JOBS) --timeout 300 -m 'hard and not real_model'
 
 test-model: .venv/model-ready ## the tests with a real small model (downloads 200 MB the first time)
 	@$(BIN)/python -m pytest -q -m real_model tests/real_model
