@@ -1,70 +1,45 @@
 """Streams and answers of the Messages API, recorded ones and ones written for each quirk."""
 
 import json
-import random
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from recorded_streams import (
+    Outcome,
+    assert_line_ends_change_nothing,
+    assert_splits_change_nothing,
+    body_of,
+    outcome_of,
+    own_stream,
+    recorded_answers,
+    recorded_streams,
+    usage_of,
+)
 
 from ci_agent.json_types import Json, JsonObject
 from ci_agent.messages import AssistantContent, StopReason, TextContent, ThinkingContent, ToolCall, Usage
-from ci_agent.provider import ContentDelta, ContentEnd, ContentEvent, ContentStart
 from ci_agent.providers.anthropic.api import create_anthropic_api
 from ci_agent.providers.anthropic.response import read_answer, read_stream
 from ci_agent.providers.wire.assembly import Assembly
 from ci_agent.providers.wire.errors_on_wire import error_from_response
 from ci_agent.providers.wire.failures import ApiError, FailureKind
 
-RECORDED = Path(__file__).parents[4] / "shared" / "fixtures" / "providers"
-EVERYTHING = (Path(__file__).parents[1] / "fixtures" / "anthropic" / "everything.sse").read_bytes()
-
-
-@dataclass(frozen=True)
-class Outcome:
-    content: tuple[AssistantContent, ...]
-    stop_reason: StopReason | None
-    usage: Usage | None
-    response_id: str | None = None
-    model: str | None = None
-    error: FailureKind | None = None
-    retryable: bool | None = None
-    problem: str | None = None
-
-
-def outcome_of(events: Iterator[ContentEvent], assembly: Assembly) -> Outcome:
-    failure: ApiError | None = None
-    try:
-        assert_well_formed(list(events))
-    except ApiError as error:
-        failure = error
-    stop_reason = assembly.stop_reason if failure is None else "error"
-    outcome = Outcome(assembly.content, stop_reason, assembly.usage, assembly.response_id, assembly.model)
-    if failure is None:
-        return outcome
-    return replace(outcome, error=failure.kind, retryable=failure.retryable, problem=failure.message)
-
-
-def assert_well_formed(events: list[ContentEvent]) -> None:
-    begun = [event.index for event in events if isinstance(event, ContentStart)]
-    ended = [event.index for event in events if isinstance(event, ContentEnd)]
-    assert begun == list(range(len(begun)))
-    assert sorted(ended) == begun
-    assert all(event.delta for event in events if isinstance(event, ContentDelta))
+EVERYTHING = own_stream("anthropic", "everything.sse")
 
 
 def read(*chunks: bytes) -> Outcome:
-    assembly = Assembly()
-    return outcome_of(read_stream(iter(chunks), assembly), assembly)
+    return outcome_of(read_stream, iter(chunks))
+
+
+def read_chunks(chunks: Sequence[bytes]) -> Outcome:
+    return read(*chunks)
 
 
 def read_whole(body: Json) -> Outcome:
-    assembly = Assembly()
-    return outcome_of(read_answer(body, assembly), assembly)
+    return outcome_of(read_answer, body)
 
 
 def stream(*events: JsonObject) -> bytes:
@@ -131,11 +106,11 @@ def test_every_kind_of_block_becomes_a_part() -> None:
 def test_a_stream_may_be_split_between_any_two_bytes() -> None:
     for at in range(len(EVERYTHING)):
         assert read(EVERYTHING[:at], EVERYTHING[at:]) == ALL_OF_IT
-    assert read(*(EVERYTHING[i : i + 1] for i in range(len(EVERYTHING)))) == ALL_OF_IT
 
 
-def test_line_ends_and_a_byte_order_mark_do_not_matter() -> None:
-    assert read(b"\xef\xbb\xbf" + EVERYTHING.replace(b"\n", b"\r\n")) == ALL_OF_IT
+def test_neither_splits_nor_line_ends_nor_a_byte_order_mark_matter() -> None:
+    assert_splits_change_nothing(read_chunks, EVERYTHING)
+    assert_line_ends_change_nothing(read_chunks, EVERYTHING)
 
 
 def test_a_stream_cut_at_any_byte_is_a_failure_that_may_be_retried_or_the_same_message() -> None:
@@ -150,22 +125,8 @@ def assert_cut_safely(cut: Outcome, whole: Outcome) -> None:
 # Recorded traffic
 
 
-def recorded(name: str) -> JsonObject:
-    if not RECORDED.is_dir():
-        pytest.skip("the recordings in shared/fixtures/providers are not here")
-    document: JsonObject = json.loads((RECORDED / f"{name}.json").read_text())
-    return document
-
-
-STREAMS = (
-    "anthropic-stream-plain",
-    "anthropic-stream-server-tool-code-exec",
-    "anthropic-stream-thinking",
-    "v-anthropic-stream-delta-input-tokens",
-    "v-anthropic-stream-spliced",
-    "v-anthropic-stream-tool-no-args",
-)
-ANSWERS = ("anthropic-thinking-tool", "cross-provider-openai-history-into-anthropic")
+STREAMS = recorded_streams("anthropic-messages")
+ANSWERS = recorded_answers("anthropic-messages")
 
 
 def expected_of(record: JsonObject, outcome: Outcome) -> None:
@@ -178,8 +139,7 @@ def expected_of(record: JsonObject, outcome: Outcome) -> None:
     assert ("\n\n".join(thoughts) or None) == (expected["thinking"] or None)
     assert outcome.stop_reason == {"toolUse": "tool_use"}.get(expected["stop_reason"], expected["stop_reason"])
     assert (outcome.response_id, outcome.model) == (expected["response_id"], expected["model"])
-    usage = expected["usage"]
-    assert outcome.usage == Usage(usage["input"], usage["output"], usage["cache_read"], usage["cache_write"])
+    assert outcome.usage == usage_of(expected)
     assert (outcome.retryable or False) == bool(expected["error"] and expected["error"]["retryable"])
 
 
@@ -194,50 +154,42 @@ def as_block(part: AssistantContent) -> JsonObject | None:
             return {"type": "tool_call", "id": part.id, "name": part.name, "arguments": arguments}
 
 
-@pytest.mark.parametrize("name", STREAMS)
-def test_a_recorded_stream_gives_its_message(name: str) -> None:
-    record = recorded(name)
-    expected_of(record, read(record["response"]["sse"].encode()))
+@pytest.mark.parametrize("record", STREAMS)
+def test_a_recorded_stream_gives_its_message(record: JsonObject) -> None:
+    expected_of(record, read(body_of(record)))
 
 
-@pytest.mark.parametrize("name", ANSWERS)
-def test_a_recorded_answer_gives_its_message(name: str) -> None:
-    record = recorded(name)
+@pytest.mark.parametrize("record", ANSWERS)
+def test_a_recorded_answer_gives_its_message(record: JsonObject) -> None:
     expected_of(record, read_whole(record["response"]["json"]))
 
 
-def test_the_signature_of_recorded_thinking_is_kept_byte_for_byte() -> None:
-    record = recorded("anthropic-thinking-tool")
-    thinking = read_whole(record["response"]["json"]).content[0]
-    assert thinking.replay == {"signature": record["response"]["json"]["content"][0]["signature"]}
+@pytest.mark.parametrize("record", ANSWERS)
+def test_the_signature_of_recorded_thinking_is_kept_byte_for_byte(record: JsonObject) -> None:
+    signed = [block["signature"] for block in record["response"]["json"]["content"] if "signature" in block]
+    parts = read_whole(record["response"]["json"]).content
+    assert [part.replay for part in parts if part.replay] == [{"signature": signature} for signature in signed]
 
 
-def test_a_recorded_error_is_final() -> None:
-    response = recorded("anthropic-error-404-model")["response"]
+@pytest.mark.parametrize("record", recorded_answers("anthropic-messages", failed=True))
+def test_a_recorded_error_is_final(record: JsonObject) -> None:
+    response = record["response"]
     body = json.dumps(response["json"]).encode()
     error = error_from_response(404, response["headers"], body, datetime(2026, 1, 1, tzinfo=UTC))
     assert (error.kind, error.retryable, error.status) == ("request", False, 404)
     assert "claude-sonet-4-5" in error.message
 
 
-@pytest.mark.parametrize("name", STREAMS)
-def test_a_recorded_stream_may_be_split_anywhere(name: str) -> None:
-    data = recorded(name)["response"]["sse"].encode()
-    whole = read(data)
-    assert read(*(data[i : i + 1] for i in range(len(data)))) == whole
-    assert read(b"\xef\xbb\xbf" + data.replace(b"\n", b"\r\n")) == whole
-    assert read(*random_pieces(data, random.Random(name))) == whole
-
-
-def random_pieces(data: bytes, source: random.Random) -> Sequence[bytes]:
-    cuts = sorted(source.sample(range(1, len(data)), min(40, len(data) - 1)))
-    return [data[a:b] for a, b in zip([0, *cuts], [*cuts, len(data)], strict=True)]
+@pytest.mark.parametrize("record", STREAMS)
+def test_a_recorded_stream_may_be_split_anywhere(record: JsonObject) -> None:
+    assert_splits_change_nothing(read_chunks, body_of(record))
+    assert_line_ends_change_nothing(read_chunks, body_of(record))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", STREAMS)
-def test_a_recorded_stream_cut_at_any_byte_never_gives_another_message(name: str) -> None:
-    data = recorded(name)["response"]["sse"].encode()
+@pytest.mark.parametrize("record", STREAMS)
+def test_a_recorded_stream_cut_at_any_byte_never_gives_another_message(record: JsonObject) -> None:
+    data = body_of(record)
     whole = read(data)
     for at in range(len(data)):
         cut = read(data[:at])

@@ -1,12 +1,9 @@
 """Streams and answers of Bedrock's Converse API, recorded ones and ones written for each quirk."""
 
-import base64
 import json
-import random
 import struct
 import zlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,63 +11,33 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from recorded_streams import (
+    Outcome,
+    assert_splits_change_nothing,
+    body_of,
+    outcome_of,
+    recorded_answers,
+    recorded_streams,
+    usage_of,
+)
 
 from ci_agent.json_types import Json, JsonObject
-from ci_agent.messages import AssistantContent, StopReason, TextContent, ThinkingContent, ToolCall, Usage
-from ci_agent.provider import ContentDelta, ContentEnd, ContentEvent, ContentStart
+from ci_agent.messages import StopReason, TextContent, ThinkingContent, ToolCall, Usage
+from ci_agent.provider import ContentDelta
 from ci_agent.providers.bedrock.response import read_answer, read_stream
 from ci_agent.providers.wire.assembly import Assembly
 from ci_agent.providers.wire.errors_on_wire import error_from_response
-from ci_agent.providers.wire.failures import ApiError, FailureKind
+from ci_agent.providers.wire.failures import FailureKind
 
-RECORDED = Path(__file__).parents[4] / "shared" / "fixtures" / "providers"
 OWN = Path(__file__).parents[1] / "fixtures" / "bedrock"
 
 
-@dataclass(frozen=True)
-class Outcome:
-    content: tuple[AssistantContent, ...]
-    stop_reason: StopReason | None
-    usage: Usage | None = None
-    error: FailureKind | None = None
-    retryable: bool | None = None
-
-
-def outcome_of(events: Iterator[ContentEvent], assembly: Assembly) -> Outcome:
-    kind, retryable = None, None
-    seen: list[ContentEvent] = []
-    try:
-        seen.extend(events)
-    except ApiError as error:
-        kind, retryable = error.kind, error.retryable
-    assert_well_formed(seen, is_whole=kind is None)
-    stop_reason = assembly.stop_reason if kind is None else "error"
-    return Outcome(assembly.content, stop_reason, assembly.usage, kind, retryable)
-
-
-def assert_well_formed(events: list[ContentEvent], *, is_whole: bool) -> None:
-    begun: set[int] = set()
-    ended: set[int] = set()
-    for event in events:
-        if isinstance(event, ContentStart):
-            assert event.index == len(begun)
-            begun.add(event.index)
-        else:
-            assert event.index in begun - ended
-        if isinstance(event, ContentEnd):
-            ended.add(event.index)
-    assert not is_whole or ended == begun
-    assert all(event.delta for event in events if isinstance(event, ContentDelta))
-
-
 def read(chunks: Sequence[bytes], *, limit: int | None = None) -> Outcome:
-    assembly = Assembly(max_output_tokens=limit)
-    return outcome_of(read_stream(iter(chunks), assembly), assembly)
+    return outcome_of(read_stream, iter(chunks), limit=limit)
 
 
 def read_whole(body: Json, *, limit: int | None = None) -> Outcome:
-    assembly = Assembly(max_output_tokens=limit)
-    return outcome_of(read_answer(body, assembly), assembly)
+    return outcome_of(read_answer, body, limit=limit)
 
 
 Event = tuple[str, Json]
@@ -119,20 +86,7 @@ START: Event = ("messageStart", {"role": "assistant", "p": "abc"})
 # Recorded traffic
 
 
-def recorded(*, streamed: bool) -> list[Any]:
-    if not RECORDED.is_dir():
-        return [pytest.param(None, marks=pytest.mark.skip(reason=f"no recorded traffic in {RECORDED.name}/"))]
-    exchanges = [json.loads(path.read_text()) for path in sorted(RECORDED.glob("*.json"))]
-    chosen = [
-        exchange
-        for exchange in exchanges
-        if exchange["api"] == "bedrock-converse" and ("body_base64" in exchange["response"]) == streamed
-    ]
-    assert chosen
-    return [pytest.param(exchange, id=exchange["name"]) for exchange in chosen]
-
-
-def own_streams() -> list[Any]:
+def written_streams() -> list[Any]:
     """Events as they are read, one on a line; their frames are made here."""
     return [pytest.param(path, id=path.stem) for path in sorted(OWN.glob("*.jsonl"))]
 
@@ -140,10 +94,11 @@ def own_streams() -> list[Any]:
 def bytes_of(source: JsonObject | Path) -> bytes:
     if isinstance(source, Path):
         return stream(*((kind, payload) for kind, payload in map(json.loads, source.read_text().splitlines())))
-    return base64.b64decode(source["response"]["body_base64"])
+    return body_of(source)
 
 
-ALL_STREAMS = [*recorded(streamed=True), *own_streams()]
+STREAMS = recorded_streams("bedrock-converse")
+ALL_STREAMS = [*STREAMS, *written_streams()]
 
 
 def assert_is_as_expected(outcome: Outcome, expected: JsonObject) -> None:
@@ -158,17 +113,16 @@ def assert_is_as_expected(outcome: Outcome, expected: JsonObject) -> None:
     signatures = [part.replay["signature"] for part in thoughts if part.replay]
     assert [len(signature) for signature in signatures] == [opaque["length"] for opaque in expected["opaque"]]
     assert outcome.stop_reason == expected["stop_reason"].replace("toolUse", "tool_use")
-    counts = expected["usage"]
-    assert outcome.usage == Usage(counts["input"], counts["output"], counts["cache_read"], counts["cache_write"])
+    assert outcome.usage == usage_of(expected)
     assert outcome.error is None
 
 
-@pytest.mark.parametrize("exchange", recorded(streamed=True))
+@pytest.mark.parametrize("exchange", STREAMS)
 def test_a_recorded_stream_gives_its_message(exchange: JsonObject) -> None:
     assert_is_as_expected(read([bytes_of(exchange)]), exchange["expected"])
 
 
-@pytest.mark.parametrize("exchange", recorded(streamed=False))
+@pytest.mark.parametrize("exchange", recorded_answers("bedrock-converse"))
 def test_a_recorded_answer_gives_its_message(exchange: JsonObject) -> None:
     assert_is_as_expected(read_whole(exchange["response"]["json"]), exchange["expected"])
 
@@ -178,14 +132,7 @@ def test_a_recorded_answer_gives_its_message(exchange: JsonObject) -> None:
 
 @pytest.mark.parametrize("source", ALL_STREAMS)
 def test_how_a_stream_is_split_changes_nothing(source: JsonObject | Path) -> None:
-    data = bytes_of(source)
-    whole = read([data])
-    chooser = random.Random(7)
-    cuts = sorted(chooser.sample(range(len(data)), k=min(200, len(data) // 2)))
-    pieces = [data[start:stop_] for start, stop_ in zip([0, *cuts], [*cuts, len(data)], strict=True)]
-    assert read(pieces) == whole
-    assert read([bytes([byte]) for byte in data]) == whole
-    assert all(read([data[:place], data[place:]]) == whole for place in range(0, len(data), 7))
+    assert_splits_change_nothing(read, bytes_of(source))
 
 
 @pytest.mark.parametrize("source", ALL_STREAMS)
@@ -266,13 +213,13 @@ def test_reasons_that_are_failures_keep_what_came_and_what_it_cost(
 ) -> None:
     called = (ToolCall("x", "ls", "{}"),)
     data = stream(START, begin(0, "x", "ls"), end(0), stop(reason), usage(3, 4))
-    assert read([data]) == Outcome(called, "error", Usage(3, 4), kind, retryable)
+    assert read([data]) == Outcome(called, "error", Usage(3, 4), error=kind, retryable=retryable)
 
 
 def test_an_exception_in_the_stream_is_an_error_that_keeps_what_came() -> None:
     broken = frame("modelStreamErrorException", {"message": "broke"}, "exception")
     assert read([stream(START, delta(0, {"text": "Half an"})) + broken]) == Outcome(
-        (TextContent("Half an"),), "error", None, "server", retryable=True
+        (TextContent("Half an"),), "error", None, error="server", retryable=True
     )
 
 

@@ -2,75 +2,40 @@
 
 import json
 import random
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from recorded_streams import (
+    Outcome,
+    assert_line_ends_change_nothing,
+    assert_splits_change_nothing,
+    body_of,
+    outcome_of,
+    own_stream,
+    own_streams,
+    recorded_answers,
+    recorded_streams,
+    usage_of,
+)
 
 from ci_agent.json_types import Json, JsonObject
-from ci_agent.messages import AssistantContent, StopReason, TextContent, ThinkingContent, ToolCall, Usage
-from ci_agent.provider import ContentDelta, ContentEnd, ContentEvent, ContentStart
+from ci_agent.messages import TextContent, ThinkingContent, ToolCall, Usage
+from ci_agent.provider import ContentDelta
 from ci_agent.providers.gemini.response import read_answer, read_stream
 from ci_agent.providers.wire.assembly import Assembly
 from ci_agent.providers.wire.errors_on_wire import error_from_response
 from ci_agent.providers.wire.failures import ApiError, FailureKind
 
-RECORDED = Path(__file__).parents[4] / "shared" / "fixtures" / "providers"
-OWN = Path(__file__).parents[1] / "fixtures" / "gemini"
-
-
-@dataclass(frozen=True)
-class Outcome:
-    content: tuple[AssistantContent, ...]
-    stop_reason: StopReason | None
-    usage: Usage | None = None
-    response_id: str | None = None
-    model: str | None = None
-    error: FailureKind | None = None
-    retryable: bool | None = None
-
-
-def outcome_of(events: Iterator[ContentEvent], assembly: Assembly) -> Outcome:
-    kind, retryable = None, None
-    seen: list[ContentEvent] = []
-    try:
-        seen.extend(events)
-    except ApiError as error:
-        kind, retryable = error.kind, error.retryable
-    assert_well_formed(seen, is_whole=kind is None)
-    stop_reason = assembly.stop_reason if kind is None else "error"
-    named = (assembly.response_id, assembly.model)
-    return Outcome(assembly.content, stop_reason, assembly.usage, *named, kind, retryable)
-
-
-def assert_well_formed(events: list[ContentEvent], *, is_whole: bool) -> None:
-    begun: set[int] = set()
-    ended: set[int] = set()
-    for event in events:
-        if isinstance(event, ContentStart):
-            assert event.index == len(begun)
-            begun.add(event.index)
-        else:
-            assert event.index in begun - ended
-        if isinstance(event, ContentEnd):
-            ended.add(event.index)
-    assert not is_whole or ended == begun
-    assert all(event.delta for event in events if isinstance(event, ContentDelta))
-
 
 def read(chunks: Sequence[bytes], *, limit: int | None = None) -> Outcome:
-    assembly = Assembly(max_output_tokens=limit)
-    return outcome_of(read_stream(iter(chunks), assembly), assembly)
+    return outcome_of(read_stream, iter(chunks), limit=limit)
 
 
 def read_whole(body: Json) -> Outcome:
-    assembly = Assembly()
-    return outcome_of(read_answer(body, assembly), assembly)
+    return outcome_of(read_answer, body)
 
 
 def stream(*chunks: Json) -> bytes:
@@ -93,22 +58,8 @@ def piece(*partial: Json, goes_on: bool = True) -> JsonObject:
 # Recorded traffic
 
 
-def recorded(*, streamed: bool, failed: bool = False) -> list[Any]:
-    if not RECORDED.is_dir():
-        return [pytest.param(None, marks=pytest.mark.skip(reason=f"no recorded traffic in {RECORDED.name}/"))]
-    exchanges = [json.loads(path.read_text()) for path in sorted(RECORDED.glob("*.json"))]
-    chosen = [
-        exchange
-        for exchange in exchanges
-        if exchange["api"] == "google-generative-ai"
-        and ("sse" in exchange["response"]) == streamed
-        and (exchange["response"]["status"] != 200) == failed
-    ]
-    assert chosen
-    return [pytest.param(exchange, id=exchange["name"]) for exchange in chosen]
-
-
-STREAMS = recorded(streamed=True)
+STREAMS = recorded_streams("google-generative-ai")
+ALL_STREAMS = [*STREAMS, *own_streams("gemini")]
 
 
 def assert_is_as_expected(outcome: Outcome, expected: JsonObject) -> None:
@@ -127,22 +78,21 @@ def assert_is_as_expected(outcome: Outcome, expected: JsonObject) -> None:
     assert [len(signature) for signature in signatures] == [opaque["length"] for opaque in expected["opaque"]]
     assert outcome.stop_reason == expected["stop_reason"].replace("toolUse", "tool_use")
     assert (outcome.response_id, outcome.model) == (expected["response_id"], expected["model"])
-    usage = expected["usage"]
-    assert outcome.usage == Usage(usage["input"], usage["output"], usage["cache_read"], usage["cache_write"])
+    assert outcome.usage == usage_of(expected)
     assert outcome.error is None
 
 
 @pytest.mark.parametrize("exchange", STREAMS)
 def test_a_recorded_stream_gives_its_message(exchange: JsonObject) -> None:
-    assert_is_as_expected(read([exchange["response"]["sse"].encode()]), exchange["expected"])
+    assert_is_as_expected(read([body_of(exchange)]), exchange["expected"])
 
 
-@pytest.mark.parametrize("exchange", recorded(streamed=False))
+@pytest.mark.parametrize("exchange", recorded_answers("google-generative-ai"))
 def test_a_recorded_answer_gives_its_message(exchange: JsonObject) -> None:
     assert_is_as_expected(read_whole(exchange["response"]["json"]), exchange["expected"])
 
 
-@pytest.mark.parametrize("exchange", recorded(streamed=False, failed=True))
+@pytest.mark.parametrize("exchange", recorded_answers("google-generative-ai", failed=True))
 def test_a_recorded_failure_is_a_request_that_stays_refused(exchange: JsonObject) -> None:
     response = exchange["response"]
     body = json.dumps(response["json"]).encode()
@@ -153,47 +103,22 @@ def test_a_recorded_failure_is_a_request_that_stays_refused(exchange: JsonObject
 # However it is cut
 
 
-def own_streams() -> list[Any]:
-    return [pytest.param({"response": {"sse": path.read_text()}}, id=path.stem) for path in sorted(OWN.glob("*.sse"))]
-
-
-ALL_STREAMS = [*STREAMS, *own_streams()]
-
-
 @pytest.mark.parametrize("exchange", ALL_STREAMS)
 def test_how_a_stream_is_split_changes_nothing(exchange: JsonObject) -> None:
-    data: bytes = exchange["response"]["sse"].encode()
-    whole = read([data])
-    chooser = random.Random(7)
-    cuts = sorted(chooser.sample(range(len(data)), k=min(200, len(data) // 2)))
-    pieces = [data[start:end] for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True)]
-    with_lf = data.replace(b"\r\n", b"\n")
-    with_crlf = with_lf.replace(b"\n", b"\r\n")
-    assert read(pieces) == whole
-    assert read([with_lf]) == whole
-    assert read([bytes([byte]) for byte in data]) == whole
-    assert read([bytes([byte]) for byte in with_crlf]) == whole
-    assert read([b"\xef\xbb\xbf" + data]) == whole
-
-
-@pytest.mark.parametrize("exchange", ALL_STREAMS)
-def test_a_stream_split_at_any_one_place_is_the_same_message(exchange: JsonObject) -> None:
-    data: bytes = exchange["response"]["sse"].encode()
-    whole = read([data])
-    step = max(1, len(data) // 300)
-    assert all(read([data[:end], data[end:]]) == whole for end in range(0, len(data), step))
+    assert_splits_change_nothing(read, body_of(exchange))
+    assert_line_ends_change_nothing(read, body_of(exchange))
 
 
 @pytest.mark.parametrize("exchange", ALL_STREAMS)
 def test_a_stream_cut_anywhere_is_the_same_message_or_a_failure_to_try_again(exchange: JsonObject) -> None:
-    data: bytes = exchange["response"]["sse"].encode()
+    data = body_of(exchange)
     assert_cuts_are_harmless(data, cuts_of(data))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("exchange", STREAMS)
 def test_a_recorded_stream_cut_at_every_byte_never_gives_another_message(exchange: JsonObject) -> None:
-    data: bytes = exchange["response"]["sse"].encode()
+    data = body_of(exchange)
     assert_cuts_are_harmless(data, range(len(data)))
 
 
@@ -230,7 +155,7 @@ def test_a_stream_that_stops_after_an_event_without_a_reason_is_truncated(exchan
 
 
 def own(name: str) -> Outcome:
-    return read([(OWN / f"{name}.sse").read_bytes()])
+    return read([own_stream("gemini", f"{name}.sse")])
 
 
 def test_signed_parts_stand_alone_and_the_others_are_joined() -> None:

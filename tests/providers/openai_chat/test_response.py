@@ -1,74 +1,39 @@
 """Streams and answers of servers that speak Chat Completions, recorded ones and ones written for each quirk."""
 
 import json
-import random
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from recorded_streams import (
+    Outcome,
+    assert_line_ends_change_nothing,
+    assert_splits_change_nothing,
+    body_of,
+    outcome_of,
+    own_stream,
+    own_streams,
+    recorded_answers,
+    recorded_streams,
+)
 
 from ci_agent.json_types import Json, JsonObject
-from ci_agent.messages import AssistantContent, StopReason, TextContent, ThinkingContent, ToolCall, Usage
-from ci_agent.provider import ContentDelta, ContentEnd, ContentEvent, ContentStart
+from ci_agent.messages import StopReason, TextContent, ThinkingContent, ToolCall, Usage
+from ci_agent.provider import ContentDelta
 from ci_agent.providers.openai_chat.response import read_answer, read_stream
 from ci_agent.providers.wire.assembly import Assembly
 from ci_agent.providers.wire.failures import ApiError, FailureKind
 from ci_agent.providers.wire.sse import read_json_events
 
-RECORDED = Path(__file__).parents[4] / "shared" / "fixtures" / "providers"
-OWN = Path(__file__).parents[1] / "fixtures" / "openai_chat"
-
-
-@dataclass(frozen=True)
-class Outcome:
-    content: tuple[AssistantContent, ...]
-    stop_reason: StopReason | None
-    usage: Usage | None
-    response_id: str | None = None
-    model: str | None = None
-    error: FailureKind | None = None
-    retryable: bool | None = None
-
-
-def outcome_of(events: Iterator[ContentEvent], assembly: Assembly) -> Outcome:
-    kind, retryable = None, None
-    seen: list[ContentEvent] = []
-    try:
-        seen.extend(events)
-    except ApiError as error:
-        kind, retryable = error.kind, error.retryable
-    assert_well_formed(seen, is_whole=kind is None)
-    stop_reason = assembly.stop_reason if kind is None else "error"
-    named = (assembly.response_id, assembly.model)
-    return Outcome(assembly.content, stop_reason, assembly.usage, *named, kind, retryable)
-
-
-def assert_well_formed(events: list[ContentEvent], *, is_whole: bool) -> None:
-    open_parts: set[int] = set()
-    for event in events:
-        if isinstance(event, ContentStart):
-            assert event.index not in open_parts
-            open_parts.add(event.index)
-        else:
-            assert event.index in open_parts
-    ended = {event.index for event in events if isinstance(event, ContentEnd)}
-    assert ended == (open_parts if is_whole else set())
-    assert all(event.delta for event in events if isinstance(event, ContentDelta))
-
 
 def read(chunks: Sequence[bytes], *, limit: int | None = None) -> Outcome:
-    assembly = Assembly(max_output_tokens=limit)
-    return outcome_of(read_stream(iter(chunks), assembly), assembly)
+    return outcome_of(read_stream, iter(chunks), limit=limit)
 
 
 def read_whole(body: Json) -> Outcome:
-    assembly = Assembly()
-    return outcome_of(read_answer(body, assembly), assembly)
+    return outcome_of(read_answer, body)
 
 
 def stream(*chunks: Json, done: bool = True) -> bytes:
@@ -83,22 +48,8 @@ def delta(fields: JsonObject, reason: str | None = None, **more: Json) -> JsonOb
 # Recorded traffic
 
 
-def recorded(*, streamed: bool, failed: bool = False) -> list[Any]:
-    if not RECORDED.is_dir():
-        return [pytest.param(None, marks=pytest.mark.skip(reason=f"no recorded traffic in {RECORDED.name}/"))]
-    exchanges = [json.loads(path.read_text()) for path in sorted(RECORDED.glob("*.json"))]
-    chosen = [
-        exchange
-        for exchange in exchanges
-        if exchange["api"] == "openai-chat"
-        and ("sse" in exchange["response"]) == streamed
-        and (exchange["response"]["status"] != 200) == failed
-    ]
-    assert chosen
-    return [pytest.param(exchange, id=exchange["name"]) for exchange in chosen]
-
-
-STREAMS = recorded(streamed=True)
+STREAMS = recorded_streams("openai-chat")
+ALL_STREAMS = [*STREAMS, *own_streams("openai_chat")]
 
 
 def assert_is_as_expected(outcome: Outcome, expected: JsonObject) -> None:
@@ -133,15 +84,15 @@ def expected_usage(usage: JsonObject | None, raw: JsonObject | None) -> Usage | 
 
 @pytest.mark.parametrize("exchange", STREAMS)
 def test_a_recorded_stream_gives_its_message(exchange: JsonObject) -> None:
-    assert_is_as_expected(read([exchange["response"]["sse"].encode()]), exchange["expected"])
+    assert_is_as_expected(read([body_of(exchange)]), exchange["expected"])
 
 
-@pytest.mark.parametrize("exchange", recorded(streamed=False))
+@pytest.mark.parametrize("exchange", recorded_answers("openai-chat"))
 def test_a_recorded_answer_gives_its_message(exchange: JsonObject) -> None:
     assert_is_as_expected(read_whole(exchange["response"]["json"]), exchange["expected"])
 
 
-@pytest.mark.parametrize("exchange", recorded(streamed=False, failed=True))
+@pytest.mark.parametrize("exchange", recorded_answers("openai-chat", failed=True))
 def test_a_recorded_failure_is_one(exchange: JsonObject) -> None:
     assert (read_whole(exchange["response"]["json"]).error, read_whole(exchange["response"]["json"]).retryable) == (
         "request",
@@ -152,25 +103,10 @@ def test_a_recorded_failure_is_one(exchange: JsonObject) -> None:
 # However it is cut
 
 
-def own_streams() -> list[Any]:
-    return [pytest.param({"response": {"sse": path.read_text()}}, id=path.stem) for path in sorted(OWN.glob("*.sse"))]
-
-
-ALL_STREAMS = [*STREAMS, *own_streams()]
-
-
 @pytest.mark.parametrize("exchange", ALL_STREAMS)
 def test_how_a_stream_is_split_changes_nothing(exchange: JsonObject) -> None:
-    data: bytes = exchange["response"]["sse"].encode()
-    whole = read([data])
-    chooser = random.Random(7)
-    cuts = sorted(chooser.sample(range(len(data)), k=min(200, len(data) // 2)))
-    pieces = [data[start:end] for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True)]
-    with_crlf = data.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
-    assert read(pieces) == whole
-    assert read([bytes([byte]) for byte in data]) == whole
-    assert read([bytes([byte]) for byte in with_crlf]) == whole
-    assert read([b"\xef\xbb\xbf" + data]) == whole
+    assert_splits_change_nothing(read, body_of(exchange))
+    assert_line_ends_change_nothing(read, body_of(exchange))
 
 
 def assert_same_or_to_be_tried_again(cut: Outcome, whole: Outcome) -> None:
@@ -182,9 +118,9 @@ def assert_same_or_to_be_tried_again(cut: Outcome, whole: Outcome) -> None:
         assert cut.stop_reason == "length", "the error came after the message"
 
 
-@pytest.mark.parametrize("exchange", own_streams())
+@pytest.mark.parametrize("exchange", own_streams("openai_chat"))
 def test_a_stream_cut_anywhere_is_the_same_message_or_a_failure_to_try_again(exchange: JsonObject) -> None:
-    data: bytes = exchange["response"]["sse"].encode()
+    data = body_of(exchange)
     whole = read([data])
     for end in range(len(data)):
         assert_same_or_to_be_tried_again(read([data[:end]]), whole)
@@ -194,7 +130,7 @@ def test_a_stream_cut_anywhere_is_the_same_message_or_a_failure_to_try_again(exc
 def test_a_recorded_stream_cut_between_events_is_the_same_message_or_a_failure_to_try_again(
     exchange: JsonObject,
 ) -> None:
-    data: bytes = exchange["response"]["sse"].encode()
+    data = body_of(exchange)
     whole = read([data])
     for match in re.finditer(rb"\n\n", data):
         assert_same_or_to_be_tried_again(read([data[: match.end()]]), whole)
@@ -203,7 +139,7 @@ def test_a_recorded_stream_cut_between_events_is_the_same_message_or_a_failure_t
 @pytest.mark.parametrize("exchange", STREAMS)
 def test_a_recorded_event_cut_at_any_byte_is_the_whole_event_or_none_or_a_failure(exchange: JsonObject) -> None:
     """With the test before it: a stream cut at any byte gives its message or a failure to try again."""
-    for event in re.split(rb"(?<=\n\n)", exchange["response"]["sse"].encode()):
+    for event in re.split(rb"(?<=\n\n)", body_of(exchange)):
         whole = list(read_json_events(iter([event])))
         for end in range(len(event)):
             assert events_in(event[:end]) in ([], whole, ("malformed", True))
@@ -220,7 +156,7 @@ def events_in(data: bytes) -> list[tuple[str, JsonObject]] | tuple[FailureKind, 
 
 
 def own(name: str) -> bytes:
-    return (OWN / f"{name}.sse").read_bytes()
+    return own_stream("openai_chat", f"{name}.sse")
 
 
 def test_parallel_calls_come_with_their_text_and_cached_tokens() -> None:

@@ -1,72 +1,47 @@
 """Streams and answers of the Responses API, recorded ones and ones written for each quirk."""
 
 import json
-import random
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import sha256
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from recorded_streams import (
+    Outcome,
+    assert_line_ends_change_nothing,
+    assert_splits_change_nothing,
+    body_of,
+    outcome_of,
+    own_stream,
+    recorded_answers,
+    recorded_streams,
+    usage_of,
+)
 
 from ci_agent.json_types import Json, JsonObject
-from ci_agent.messages import AssistantContent, StopReason, TextContent, ThinkingContent, ToolCall, Usage
-from ci_agent.provider import ContentDelta, ContentEnd, ContentEvent, ContentStart
+from ci_agent.messages import AssistantContent, TextContent, ThinkingContent, ToolCall, Usage
 from ci_agent.providers.openai_responses.api import create_openai_responses_api
 from ci_agent.providers.openai_responses.request import ResponsesTraits
 from ci_agent.providers.openai_responses.response import read_answer, read_stream
-from ci_agent.providers.wire.assembly import Assembly
 from ci_agent.providers.wire.errors_on_wire import error_from_response
-from ci_agent.providers.wire.failures import ApiError, FailureKind
+from ci_agent.providers.wire.failures import FailureKind
 
-RECORDED = Path(__file__).parents[4] / "shared" / "fixtures" / "providers"
-EVERYTHING = (Path(__file__).parents[1] / "fixtures" / "openai_responses" / "everything.sse").read_bytes()
-
-
-@dataclass(frozen=True)
-class Outcome:
-    content: tuple[AssistantContent, ...]
-    stop_reason: StopReason | None
-    usage: Usage | None
-    response_id: str | None = None
-    model: str | None = None
-    error: FailureKind | None = None
-    retryable: bool | None = None
-    problem: str | None = None
-
-
-def outcome_of(events: Iterator[ContentEvent], assembly: Assembly) -> Outcome:
-    failure: ApiError | None = None
-    try:
-        assert_well_formed(list(events))
-    except ApiError as error:
-        failure = error
-    stop_reason = assembly.stop_reason if failure is None else "error"
-    outcome = Outcome(assembly.content, stop_reason, assembly.usage, assembly.response_id, assembly.model)
-    if failure is None:
-        return outcome
-    return replace(outcome, error=failure.kind, retryable=failure.retryable, problem=failure.message)
-
-
-def assert_well_formed(events: list[ContentEvent]) -> None:
-    begun = [event.index for event in events if isinstance(event, ContentStart)]
-    ended = [event.index for event in events if isinstance(event, ContentEnd)]
-    assert begun == list(range(len(begun)))
-    assert sorted(ended) == begun
-    assert all(event.delta for event in events if isinstance(event, ContentDelta))
+EVERYTHING = own_stream("openai_responses", "everything.sse")
 
 
 def read(*chunks: bytes) -> Outcome:
-    assembly = Assembly()
-    return outcome_of(read_stream(iter(chunks), assembly), assembly)
+    return outcome_of(read_stream, iter(chunks))
+
+
+def read_chunks(chunks: Sequence[bytes]) -> Outcome:
+    return read(*chunks)
 
 
 def read_whole(body: Json) -> Outcome:
-    assembly = Assembly()
-    return outcome_of(read_answer(body, assembly), assembly)
+    return outcome_of(read_answer, body)
 
 
 def stream(*events: JsonObject) -> bytes:
@@ -140,11 +115,11 @@ def test_every_kind_of_item_becomes_a_part() -> None:
 def test_a_stream_may_be_split_between_any_two_bytes() -> None:
     for at in range(len(EVERYTHING)):
         assert read(EVERYTHING[:at], EVERYTHING[at:]) == ALL_OF_IT
-    assert read(*(EVERYTHING[i : i + 1] for i in range(len(EVERYTHING)))) == ALL_OF_IT
 
 
-def test_line_ends_and_a_byte_order_mark_do_not_matter() -> None:
-    assert read(b"\xef\xbb\xbf" + EVERYTHING.replace(b"\n", b"\r\n")) == ALL_OF_IT
+def test_neither_splits_nor_line_ends_nor_a_byte_order_mark_matter() -> None:
+    assert_splits_change_nothing(read_chunks, EVERYTHING)
+    assert_line_ends_change_nothing(read_chunks, EVERYTHING)
 
 
 def test_a_stream_cut_at_any_byte_is_a_failure_that_may_be_retried_or_the_same_message() -> None:
@@ -159,20 +134,7 @@ def assert_cut_safely(cut: Outcome, whole: Outcome) -> None:
 # Recorded traffic
 
 
-def recorded(name: str) -> JsonObject:
-    if not RECORDED.is_dir():
-        pytest.skip("the recordings in shared/fixtures/providers are not here")
-    document: JsonObject = json.loads((RECORDED / f"{name}.json").read_text())
-    return document
-
-
-STREAMS = (
-    "bedrock-mantle-responses-reused-call-id-1",
-    "bedrock-mantle-responses-reused-call-id-2",
-    "openai-responses-stream-phase",
-    "openai-responses-stream-toolsearch",
-    "v-lmstudio-responses-tool",
-)
+STREAMS = recorded_streams("openai-responses")
 
 
 def as_block(part: AssistantContent) -> JsonObject:
@@ -197,58 +159,42 @@ def opaque_of(outcome: Outcome) -> list[JsonObject]:
     ]
 
 
-@pytest.mark.parametrize("name", STREAMS)
-def test_a_recorded_stream_gives_its_message(name: str) -> None:
-    record = recorded(name)
-    expected, outcome = record["expected"], read(record["response"]["sse"].encode())
-    usage = expected["usage"]
+@pytest.mark.parametrize("record", STREAMS)
+def test_a_recorded_stream_gives_its_message(record: JsonObject) -> None:
+    expected, outcome = record["expected"], read(body_of(record))
     assert [as_block(part) for part in outcome.content] == expected["blocks"]
     assert opaque_of(outcome) == expected["opaque"]
     assert replace(outcome, content=()) == Outcome(
         (),
         "tool_use",
-        Usage(usage["input"], usage["output"], usage["cache_read"], usage["cache_write"]),
+        usage_of(expected),
         expected["response_id"],
         expected["model"],
     )
 
 
-@pytest.mark.parametrize("name", STREAMS)
-def test_a_recorded_stream_may_be_split_anywhere(name: str) -> None:
-    data = recorded(name)["response"]["sse"].encode()
-    whole = read(data)
-    assert read(*(data[i : i + 1] for i in range(len(data)))) == whole
-    assert read(b"\xef\xbb\xbf" + data.replace(b"\n", b"\r\n")) == whole
-    assert read(*random_pieces(data, random.Random(name))) == whole
-
-
-def random_pieces(data: bytes, source: random.Random) -> Sequence[bytes]:
-    cuts = sorted(source.sample(range(1, len(data)), 40))
-    return [data[a:b] for a, b in zip([0, *cuts], [*cuts, len(data)], strict=True)]
+@pytest.mark.parametrize("record", STREAMS)
+def test_a_recorded_stream_may_be_split_anywhere(record: JsonObject) -> None:
+    assert_splits_change_nothing(read_chunks, body_of(record))
+    assert_line_ends_change_nothing(read_chunks, body_of(record))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", STREAMS)
-def test_a_recorded_stream_cut_at_any_byte_never_gives_another_message(name: str) -> None:
-    data = recorded(name)["response"]["sse"].encode()
+@pytest.mark.parametrize("record", STREAMS)
+def test_a_recorded_stream_cut_at_any_byte_never_gives_another_message(record: JsonObject) -> None:
+    data = body_of(record)
     whole = read(data)
     for at in range(len(data)):
         assert_cut_safely(read(data[:at]), whole)
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("deepseek-responses-error-interleaved", "No tool output found for tool call call-a."),
-        ("openai-responses-error-reasoning-without-item", "without its required following item"),
-    ],
-)
-def test_a_recorded_error_is_final(name: str, said: str) -> None:
-    answer = recorded(name)["response"]
+@pytest.mark.parametrize("record", recorded_answers("openai-responses", failed=True))
+def test_a_recorded_error_is_final(record: JsonObject) -> None:
+    answer = record["response"]
     body = json.dumps(answer["json"]).encode()
     error = error_from_response(answer["status"], answer["headers"], body, datetime(2026, 1, 1, tzinfo=UTC))
     assert (error.kind, error.retryable, error.status) == ("request", False, 400)
-    assert said in error.message
+    assert answer["json"]["error"]["message"] in error.message
 
 
 # How a response ends
