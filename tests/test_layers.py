@@ -11,10 +11,10 @@ PACKAGE = Path(ci_agent.__file__).parent
 
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("json_types",),
-    ("cancellation", "errors", "messages", "spelling"),
+    ("cancellation", "errors", "messages", "secret_names", "spelling"),
     ("exit_codes", "terminal", "text_files", "tool", "workspace"),
     ("hooks", "provider", "strict_yaml"),
-    ("call_summary", "events"),
+    ("call_summary", "events", "sandbox"),
     ("agent", "process"),
     ("policy", "providers", "tools", "transcript"),
     ("reports",),

@@ -1,10 +1,10 @@
 """The environment that a child gets: an allow-list, and settings that make prompts fail instead of waiting."""
 
-import fnmatch
 import re
 from collections.abc import Collection, Iterable, Mapping
 
 from ci_agent.errors import ConfigurationError
+from ci_agent.secret_names import JOB_TOKENS, MODEL_KEYS, matches, may_name_a_secret
 
 DEFAULT_PATH = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin")
 
@@ -78,30 +78,15 @@ SET = {
 """What every child gets, whatever its parent has."""
 
 NEVER_PASSED = (
-    # Tokens of the job and of the runner's own services, and the files by which a step steers the steps after it.
-    "ACTIONS_*",
+    *JOB_TOKENS,
+    *MODEL_KEYS,
+    # The files by which a step steers the steps after it.
     "GITHUB_ENV",
     "GITHUB_PATH",
     "GITHUB_OUTPUT",
     "GITHUB_STATE",
     "GITHUB_STEP_SUMMARY",
     "GITHUB_ARTIFACTS",
-    "GITHUB_TOKEN",
-    # Keys of the models.
-    "ANTHROPIC_*KEY",
-    "ANTHROPIC_AUTH_TOKEN",
-    "AWS_BEARER_TOKEN_BEDROCK",
-    "AZURE_OPENAI_*KEY",
-    "DEEPSEEK_API_KEY",
-    "GEMINI_API_KEY",
-    "GOOGLE_API_KEY",
-    "GROQ_API_KEY",
-    "LITELLM_*KEY",
-    "MISTRAL_API_KEY",
-    "OPENAI_*KEY",
-    "OPENROUTER_API_KEY",
-    "TOGETHER_API_KEY",
-    "XAI_API_KEY",
     "CI_AGENT_*",
     # They make bash run something before, or read it differently from, the command that was decided on.
     "BASH*",
@@ -127,8 +112,6 @@ _LOCALE = re.compile(r"LANG|LC_[A-Z]+")
 _READ_AS_DECIDED = re.compile(r"(?:C|POSIX|(?:[A-Za-z_]+\.)?UTF-?8(?:@[a-z]+)?)?", re.IGNORECASE)
 """The locales in which bash takes the same bytes for the same characters as those who decided."""
 
-_LOOKS_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH|COOKIE|PRIVATE", re.IGNORECASE)
-
 
 def child_environment(
     parent: Mapping[str, str], pass_names: Collection[str] = (), secret_names: Collection[str] = ()
@@ -139,7 +122,7 @@ def child_environment(
     looks like a secret, such a variable must be spelled. `secret_names` never pass, nor do those of NEVER_PASSED, nor
     a locale with another encoding than UTF-8.
     """
-    passed = {name: value for name, value in parent.items() if name in PASSED or name.startswith("LC_")}
+    passed = {name: value for name, value in parent.items() if is_always_passed(name)}
     passed |= {name: value for name, value in parent.items() if _is_asked_for(name, pass_names)}
     environment = {
         name: value
@@ -149,10 +132,15 @@ def child_environment(
     return environment | SET | {"PATH": _search_path(parent.get("PATH", ""))}
 
 
+def is_always_passed(name: str) -> bool:
+    """Whether children get this variable of their parent's without being asked."""
+    return name in PASSED or (name.startswith("LC_") and not may_name_a_secret(name))
+
+
 def refuse_never_passed(pass_names: Iterable[str]) -> None:
     """Raise ConfigurationError for a name, or a pattern, that asks for what no command gets."""
     for name in pass_names:
-        if _matches(name.upper(), NEVER_PASSED):
+        if matches(name.upper(), NEVER_PASSED):
             raise ConfigurationError(
                 f"{name} is never passed to commands: it is a key, or steers the shell, the loader or the runner. "
                 "Leave it out of --pass-env."
@@ -160,19 +148,15 @@ def refuse_never_passed(pass_names: Iterable[str]) -> None:
 
 
 def _is_asked_for(name: str, pass_names: Collection[str]) -> bool:
-    return name in pass_names or (not _LOOKS_SECRET.search(name) and _matches(name, pass_names))
+    return name in pass_names or (not may_name_a_secret(name) and matches(name, pass_names))
 
 
 def _is_forbidden(name: str, secret_names: Collection[str]) -> bool:
-    return name in secret_names or _matches(name.upper(), NEVER_PASSED)
+    return name in secret_names or matches(name.upper(), NEVER_PASSED)
 
 
 def _is_other_encoding(name: str, value: str) -> bool:
     return _LOCALE.fullmatch(name) is not None and not _READ_AS_DECIDED.fullmatch(value)
-
-
-def _matches(name: str, patterns: Iterable[str]) -> bool:
-    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def _search_path(parents: str) -> str:

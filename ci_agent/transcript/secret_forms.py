@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ci_agent.json_types import Json, parse_json
+from ci_agent.secret_names import names_a_secret
 from ci_agent.transcript.plain_json import well_formed
-from ci_agent.transcript.secret_sources import MIN_SECRET_CHARS, is_worth_hiding, names_a_secret
+from ci_agent.transcript.secret_sources import MIN_SECRET_CHARS, is_worth_hiding
 
 MIN_CHARS_FOR_PIECES = 16
 """Of a value as long as this, consecutive characters are hidden too; of a shorter one they are most of it."""

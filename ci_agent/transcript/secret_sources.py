@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from ci_agent.errors import ConfigurationError
+from ci_agent.secret_names import names_a_secret
 
 MIN_SECRET_CHARS = 8
 """Hiding shorter values would shred the record, and whoever knows a record's gaps could guess them."""
@@ -17,14 +18,6 @@ _PATH = re.compile(
 )
 """Where a credential lies (GOOGLE_APPLICATION_CREDENTIALS, SSH_AUTH_SOCK), not the credential."""
 
-_NAME = re.compile(
-    r"TOKENS?(_|$)|SECRETS?(_|$)|PASSWORDS?(_|$)|PASSWD|PASSPHRASE|CREDENTIALS?(_|$)"
-    r"|(^|_)(API|ACCESS|AUTH|DEPLOY|ENCRYPTION|MASTER|PRIVATE|SECRET|SERVICE|SIGNING|SSH)?KEYS?(_|$)"
-    r"|(^|_)(PASS|PWD|AUTH|PAT|COOKIE|DSN|WEBHOOK|WEBHOOK_URL|CONNECTION_STRING)(_|$)"
-)
-
-_FOLDERS_OF_THE_SHELL = {"PWD", "OLDPWD"}
-
 
 def collect_secrets(
     environment: Mapping[str, str], *, named: Iterable[str] = (), keys: Iterable[str] = ()
@@ -37,12 +30,6 @@ def collect_secrets(
     """
     likely = [*keys, *(value for name, value in environment.items() if names_a_secret(name))]
     return tuple(dict.fromkeys([*_named_values(environment, named), *filter(is_worth_hiding, likely)]))
-
-
-def names_a_secret(name: str) -> bool:
-    """Whether a variable or a key of this name usually holds a secret."""
-    words = re.sub(r"[^A-Za-z0-9]+", "_", name).upper()
-    return words not in _FOLDERS_OF_THE_SHELL and _NAME.search(words) is not None
 
 
 def is_worth_hiding(value: str) -> bool:
