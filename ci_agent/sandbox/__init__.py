@@ -1,0 +1,1 @@
+"""What the kernel enforces for every command that a tool starts, whatever the command is."""
