@@ -12,6 +12,7 @@ import click
 from ci_agent.cli.app import cli
 from ci_agent.cli.stderr import show_error
 from ci_agent.errors import CIAgentError
+from ci_agent.own_environment import refuse_inspection, withdraw_environment
 
 EXIT_NEGATIVE = 1
 EXIT_INTERNAL = 70
@@ -27,8 +28,10 @@ time of a short command."""
 def main() -> None:
     """Run the command line and exit; never returns."""
     gc.set_threshold(*_COLLECTING)
+    environment = withdraw_environment()
+    refuse_inspection()
     try:
-        exit_code = cli.main(prog_name="ci-agent", standalone_mode=False) or 0
+        exit_code = cli.main(prog_name="ci-agent", standalone_mode=False, obj=environment) or 0
         if sys.stdout is not None:
             sys.stdout.flush()
         sys.exit(exit_code)

@@ -1,6 +1,7 @@
 """Options as every command has them: a flag, a `CI_AGENT_*` variable, a line in the file of `--config`."""
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -134,6 +135,12 @@ def read_text_or_stdin(path: str, what: str) -> str:
     if len(data) > MAX_TEXT_FILE_BYTES:
         raise click.UsageError(f"{what} on stdin is larger than {MAX_TEXT_FILE_BYTES} bytes")
     return decode_text(data, "<stdin>")
+
+
+def given_environment() -> dict[str, str]:
+    """The environment that the command was started with; its secrets are no longer in `os.environ`."""
+    given = click.get_current_context().find_object(dict)
+    return dict(os.environ) if given is None else given
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -1,6 +1,5 @@
 """`ci-agent run`: flags to settings, one run, its record on stdout, its exit code."""
 
-import os
 import sys
 import time
 import traceback
@@ -14,7 +13,15 @@ import click
 
 from ci_agent.cancellation import CancelToken
 from ci_agent.cli.model_options import check_model, model_options, read_model_settings
-from ci_agent.cli.options import Amount, blamed_on, did_you_mean, option, read_config, read_text_or_stdin
+from ci_agent.cli.options import (
+    Amount,
+    blamed_on,
+    did_you_mean,
+    given_environment,
+    option,
+    read_config,
+    read_text_or_stdin,
+)
 from ci_agent.cli.output import (
     OutputFormat,
     check_answer_file,
@@ -27,13 +34,15 @@ from ci_agent.cli.output import (
 from ci_agent.compose import create_redactor, run
 from ci_agent.errors import CIAgentError, ConfigurationError, InternalError
 from ci_agent.json_types import JsonObject, parse_json
+from ci_agent.output_schema import MAX_OUTPUT_SCHEMA_BYTES
 from ci_agent.policy.rules import Limits
 from ci_agent.process import become_subreaper, kill_all_descendants
 from ci_agent.progress import ProgressLines
 from ci_agent.prompts import ContextText
 from ci_agent.providers.table import known_models
 from ci_agent.ready_policy import load_policy
-from ci_agent.reports.text import outcome_line, render_text
+from ci_agent.reports.outcome import outcome_line
+from ci_agent.reports.text import render_text
 from ci_agent.run_settings import Observers, RunResult, RunSettings
 from ci_agent.signals import cancel_on_signals
 from ci_agent.terminal import printable
@@ -197,7 +206,7 @@ def _settings(flags: Mapping[str, Any]) -> RunSettings:
         sandbox=flags["sandbox"],
         secret_env=flags["secret_env"],
         pass_env=flags["pass_env"],
-        environment=dict(os.environ),
+        environment=given_environment(),
     )
 
 
@@ -240,7 +249,7 @@ def _schema(path: str | None) -> JsonObject | None:
     if path is None:
         return None
     try:
-        schema = parse_json(read_text_file(path, "output schema"))
+        schema = parse_json(read_text_file(path, "output schema", max_bytes=MAX_OUTPUT_SCHEMA_BYTES))
     except ValueError as error:
         raise ConfigurationError(f"output schema {path!r} is not JSON: {error}") from error
     if not isinstance(schema, dict):
