@@ -29,4 +29,4 @@ def summarise_failure(text: str, details: JsonObject | None) -> str:
 
 
 def _short(text: str, max_chars: int) -> str:
-    return shortened(printable(text), max_chars)
+    return shortened(printable(text[: max_chars + 1]), max_chars)  # what a model sends can be millions long

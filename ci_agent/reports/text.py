@@ -1,39 +1,62 @@
 """A transcript as text for a person: what went wrong first, then the rest, the answer, and what to do next."""
 
-import json
-import shlex
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TypeAlias
 
-from ci_agent.call_summary import summarise_arguments, summarise_failure
-from ci_agent.exit_codes import EXIT_CODES, exit_name
 from ci_agent.json_types import JsonObject
+from ci_agent.reports.calls import (
+    MAX_REASON_CHARS,
+    PROBLEMS,
+    arguments_of,
+    by_urgency,
+    counts_of,
+    decided_by,
+    how_it_ended,
+    problems_of,
+    same_problems,
+    short,
+    tool_name,
+    what_went_wrong,
+)
+from ci_agent.reports.outcome import conclusion, explain_command, next_steps, usage_text, why_it_ended
 from ci_agent.spelling import counted
 from ci_agent.terminal import prefixed, printable, shortened
 
 Paint: TypeAlias = Callable[[str, int], str]
 """Text and an SGR number to text."""
 
-_STATUS_ORDER = ("denied", "error", "unknown", "cancelled", "ok")
 _COLORS = {"denied": 31, "error": 31, "unknown": 33, "cancelled": 33, "ok": 32}
 _BOLD = 1
 
-_MAX_TOOL_CHARS = 20
-_MAX_REASON_CHARS = 160
-_MAX_COMMAND_CHARS = 300
+_STATUS_START, _STATUS_END = 2, 11
+"""Where the status stands in the line of a call."""
+
+_ROOMY_COLUMNS = 100
+"""From here on there is room for the turn as well."""
+
+_MAX_PADDED_CHARS = 40
+"""One call with long arguments pushes nobody else's ending to the right."""
+
+_MAX_CALLS_IN_SIGHT = 20
+"""With more calls behind the problems, these have left the screen when the outcome is read, and are named again."""
+_MAX_NAMED_AGAIN = 3
 
 
-def render_text(document: JsonObject, *, color: bool = False) -> str:
+def render_text(document: JsonObject, *, color: bool = False, columns: int | None = None) -> str:
     """Several lines, the last without an end. None begins with text of a model or a tool, and nothing in them
-    controls a terminal or commands a CI runner; colours only when asked for."""
+    controls a terminal or commands a CI runner; colours only when asked for.
+
+    `columns`: the width that calls are fitted to. Without it each call is one line, however long its reason.
+    """
     paint = partial(_painted, color=color)
     sections = (
         _head(document),
-        _calls(document["tool_calls"], paint),
+        _calls(document["tool_calls"], paint, columns),
         _answer(document["result"]["final_text"], paint),
         _notes(document["notes"], paint),
-        _outcome(document, paint),
+        _outcome(document, paint, columns),
     )
     return "\n\n".join("\n".join(lines) for section in sections if (lines := list(section)))
 
@@ -47,7 +70,7 @@ def _head(document: JsonObject) -> Iterator[str]:
     if run is None:
         yield "Run of which the beginning is lost"
         return
-    took = _took(", took ", run["duration_s"])
+    took = "" if run["duration_s"] is None else f", took {run['duration_s']:.1f} s"
     yield f"Run {printable(run['id'])}, begun {run['started_at']}{took}, ci-agent {printable(run['version'])}"
     if model is not None:
         yield f"  model      {printable(model['provider'])}:{printable(model['model'])}"
@@ -59,42 +82,44 @@ def _head(document: JsonObject) -> Iterator[str]:
         yield f"  sandbox    {printable(run['sandbox']['kind'])}"
 
 
-def _calls(calls: Sequence[JsonObject], paint: Paint) -> Iterator[str]:
+def _calls(calls: Sequence[JsonObject], paint: Paint, columns: int | None) -> Iterator[str]:
     if not calls:
         yield paint("No tool calls", _BOLD)
         return
-    yield f"{paint('Tool calls', _BOLD)}  {_counts(calls)}"
-    tool_width = max(len(_tool_name(call)) for call in calls)
-    summary_width = max(len(_summary(call)) for call in calls)
-    for call in sorted(calls, key=lambda call: (_STATUS_ORDER.index(call["status"]), call["seq"])):
-        status = paint(f"{call['status']:<9}", _COLORS[call["status"]])
-        what = f"{_tool_name(call):<{tool_width}}  {_summary(call):<{summary_width}}"
-        yield f"  {status}  #{call['seq']:<3}  turn {call['turn']:<2}  {what}  {_ending(call)}"
+    yield f"{paint('Tool calls', _BOLD)}  {counts_of(calls)}"
+    head, width = _layout(calls, columns)
+    for call in by_urgency(calls):
+        first, *more = _call_lines(call, head(call), width, columns)
+        status = paint(first[_STATUS_START:_STATUS_END], _COLORS[call["status"]])
+        yield f"{first[:_STATUS_START]}{status}{first[_STATUS_END:]}"
+        yield from more
 
 
-def _counts(calls: Sequence[JsonObject]) -> str:
-    statuses = [call["status"] for call in calls]
-    return ", ".join(f"{statuses.count(status)} {status}" for status in _STATUS_ORDER if status in statuses)
+def _layout(calls: Sequence[JsonObject], columns: int | None) -> tuple[Callable[[JsonObject], str], int]:
+    """What stands before the arguments of a call, and how wide the arguments are."""
+    seq_width = max(len(str(call["seq"])) for call in calls)
+    turn_width = max(len(str(call["turn"])) for call in calls)
+    tool_width = max(len(tool_name(call)) for call in calls)
+    roomy = columns is None or columns >= _ROOMY_COLUMNS
+
+    def head(call: JsonObject) -> str:
+        turn = f"turn {call['turn']:<{turn_width}}  " if roomy else ""
+        return f"  {call['status']:<9}  #{call['seq']:<{seq_width}}  {turn}{tool_name(call):<{tool_width}}  "
+
+    return head, min(max(len(arguments_of(call)) for call in calls), _MAX_PADDED_CHARS)
 
 
-def _tool_name(call: JsonObject) -> str:
-    return shortened(printable(call["tool"]), _MAX_TOOL_CHARS)
-
-
-def _summary(call: JsonObject) -> str:
-    return summarise_arguments(call["arguments"], call.get("arguments_json", ""))
-
-
-def _ending(call: JsonObject) -> str:
-    if call["status"] == "ok":
-        cut = ", cut" if call["truncated"] else ""
-        return f"{call['output_bytes']:,} bytes{cut}{_took(', ', call['duration_s'])}"
-    if call["status"] == "denied" and call["decision"] is not None:
-        decision = call["decision"]
-        by = f"by {printable(decision['rule_id'])}" if decision["rule_id"] else f"({decision['code']})"
-        return f"{by}: {_short(decision['reason'], _MAX_REASON_CHARS)}"
-    told = next((part["text"] for part in call["content"] if part["type"] == "text"), "")
-    return f"{call['stage'] or 'interrupted'}: {summarise_failure(told, call['details'])}"
+def _call_lines(call: JsonObject, head: str, width: int, columns: int | None) -> list[str]:
+    arguments, ending = arguments_of(call), how_it_ended(call)
+    line = f"{head}{arguments:<{width}}  {ending}"
+    if columns is None or len(line) <= columns:
+        return [line]
+    if call["status"] not in PROBLEMS:
+        room = max(columns - len(head) - len(ending) - 2, 8)
+        return [f"{head}{shortened(arguments, room):<{min(width, room)}}  {ending}"]
+    indent = " " * (_STATUS_END + 2) + "| "
+    first = f"{head}{shortened(arguments, max(columns - len(head), 8))}"
+    return [first, *textwrap.wrap(ending, max(columns, 40), initial_indent=indent, subsequent_indent=indent)]
 
 
 def _answer(text: str | None, paint: Paint) -> Iterator[str]:
@@ -109,74 +134,32 @@ def _notes(notes: Sequence[JsonObject], paint: Paint) -> Iterator[str]:
     if notes:
         yield paint("Notes", _BOLD)
     for note in notes:
-        yield f"  {note['at']}  {printable(note['about'])}  {_short(note['text'], _MAX_REASON_CHARS)}"
+        yield f"  {note['at']}  {printable(note['about'])}  {short(note['text'], MAX_REASON_CHARS)}"
 
 
-def outcome_line(document: JsonObject) -> str:
-    """How a run ended and what became of its calls, in one line: the last one of a log."""
-    calls = document["tool_calls"]
-    counts = f"{len(calls)} call{'s' if len(calls) > 1 else ''} ({_counts(calls)})" if calls else "no calls"
-    result = document["result"]
-    ending = f"{result['reason']}, exit code {result['exit_code']}"
-    if result["error"]:
-        ending += f" ({_short(result['error'], _MAX_REASON_CHARS)})"
-    return f"{ending}; {counts}; {_usage(document['usage'])}"
+def _outcome(document: JsonObject, paint: Paint, columns: int | None) -> Iterator[str]:
+    yield f"{paint('Usage', _BOLD)}    {usage_text(document['usage'])}"
+    yield f"{paint('Outcome', _BOLD)}  {conclusion(document)}"
+    why = why_it_ended(document)
+    if why is not None:
+        yield f"  Why: {why}"
+    yield from _named_again(document, columns)
+    yield from (f"  Next: {step}" for step in next_steps(document))
+    command = explain_command(document)
+    if command is not None:
+        yield f"  Why the first denial: {command}"
 
 
-def _outcome(document: JsonObject, paint: Paint) -> Iterator[str]:
-    result, integrity = document["result"], document["integrity"]
-    yield f"{paint('Usage', _BOLD)}    {_usage(document['usage'])}"
-    yield f"{paint('Outcome', _BOLD)}  {_conclusion(result)}"
-    if result["error"] is not None:
-        yield f"  Error: {printable(result['error'])}"
-    if not integrity["complete"]:
-        yield "  This was recovered from the run's journal; calls after the last may be missing."
-    yield from (f"  The journal was damaged: {printable(problem)}" for problem in integrity["problems"])
-    yield from (f"  {step}" for step in _next_steps(document))
-
-
-def _usage(usage: JsonObject) -> str:
-    cost = "cost unknown" if usage["cost_usd"] is None else f"{usage['cost_usd']:.4f} USD"
-    cache = ""
-    if usage["cache_read_tokens"] or usage["cache_write_tokens"]:
-        cache = f", cache {usage['cache_read_tokens']:,} read, {usage['cache_write_tokens']:,} written"
-    return f"{usage['input_tokens']:,} tokens in, {usage['output_tokens']:,} out{cache}; {cost}"
-
-
-def _conclusion(result: JsonObject) -> str:
-    if result["exit_code"] is None:
-        return f"{result['reason']}, no exit code"
-    name = exit_name(result["exit_code"])
-    meaning = f": {EXIT_CODES[name].meaning}" if name not in (None, "completed") else ""
-    return f"{result['reason']}, exit code {result['exit_code']}{meaning}"
-
-
-def _next_steps(document: JsonObject) -> Iterator[str]:
-    result = document["result"]
-    name = None if result["exit_code"] is None else exit_name(result["exit_code"])
-    if name is not None and EXIT_CODES[name].advice:
-        yield f"Next: {EXIT_CODES[name].advice}"
-    if name == "provider" and result["error_retryable"] is not None:
-        yield "Running again later can help." if result["error_retryable"] else "Running again will not help by itself."
-    denied = next((call for call in document["tool_calls"] if call["status"] == "denied"), None)
-    command = denied and _explain_command(denied, document["policy"])
-    if command:
-        yield f"Why the first denial: {command}"
-
-
-def _explain_command(call: JsonObject, policy: JsonObject | None) -> str | None:
-    """The command that explains a denial, to be copied; None when it would be long or not what it looks like."""
-    if policy is None or call["arguments"] is None:
-        return None
-    arguments = json.dumps(call["arguments"], ensure_ascii=False)
-    words = ("--policy", policy["name"], "--tool", call["tool"], "--args", arguments)
-    command = f"ci-agent policy explain {shlex.join(words)}"
-    return command if command == printable(command) and len(command) <= _MAX_COMMAND_CHARS else None
-
-
-def _took(before: str, seconds: float | None) -> str:
-    return "" if seconds is None else f"{before}{seconds:.1f} s"
-
-
-def _short(text: str, max_chars: int) -> str:
-    return shortened(printable(text[: max_chars + 1]), max_chars)
+def _named_again(document: JsonObject, columns: int | None) -> Iterator[str]:
+    """The most frequent problems, when the list of calls is so long that they are out of sight."""
+    problems = problems_of(document)
+    if not problems or len(document["tool_calls"]) <= _MAX_CALLS_IN_SIGHT:
+        return
+    groups = sorted(same_problems(problems), key=len, reverse=True)
+    for group in groups[:_MAX_NAMED_AGAIN]:
+        call = group[0]
+        what = f"{tool_name(call)} {arguments_of(call)}: {decided_by(call)}: {what_went_wrong(call)}"
+        line = f"  {call['status']} {len(group)}x, first #{call['seq']}: {what}"
+        yield line if columns is None else shortened(line, columns)
+    if len(groups) > _MAX_NAMED_AGAIN:
+        yield f"  and {counted(len(groups) - _MAX_NAMED_AGAIN, 'other problem')}, at the head of the list of calls"

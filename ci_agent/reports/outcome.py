@@ -1,0 +1,96 @@
+"""How a run ended, what it used, and what a person can do next."""
+
+import json
+import shlex
+from collections.abc import Iterator
+
+from ci_agent.exit_codes import EXIT_CODES, ExitName, exit_name
+from ci_agent.json_types import JsonObject
+from ci_agent.reports.calls import MAX_REASON_CHARS, counts_of, short
+from ci_agent.spelling import counted
+from ci_agent.terminal import one_line, printable
+
+_MAX_COMMAND_CHARS = 300
+_MAX_ERROR_CHARS = 1_000
+
+
+def outcome_line(document: JsonObject) -> str:
+    """How a run ended and what became of its calls, in one line: the last one of a log."""
+    calls = document["tool_calls"]
+    counts = f"{counted(len(calls), 'call')} ({counts_of(calls)})" if calls else "no calls"
+    result = document["result"]
+    ending = f"{result['reason']}, exit code {result['exit_code']}"
+    if result["error"]:
+        ending += f" ({short(result['error'], MAX_REASON_CHARS)})"
+    return f"{ending}; {counts}; {usage_text(document['usage'])}"
+
+
+def exit_row(document: JsonObject) -> ExitName | None:
+    """The row of the table of exit codes; None when the run has no code, or one that is in no row."""
+    code = document["result"]["exit_code"]
+    return None if code is None else exit_name(code)
+
+
+def conclusion(document: JsonObject) -> str:
+    """Reason, exit code, and what the code means."""
+    result, name = document["result"], exit_row(document)
+    if result["exit_code"] is None:
+        return f"{result['reason']}, no exit code: the run was killed, or its record was cut off"
+    meaning = f": {EXIT_CODES[name].meaning}" if name not in (None, "completed") else ""
+    return f"{result['reason']}, exit code {result['exit_code']}{meaning}"
+
+
+def why_it_ended(document: JsonObject) -> str | None:
+    """One line about this run, where `conclusion` speaks of its kind; None when there is nothing to say."""
+    error = document["result"]["error"]
+    if error is not None:
+        return one_line(error[: 4 * _MAX_ERROR_CHARS], _MAX_ERROR_CHARS)
+    calls, name = document["tool_calls"], exit_row(document)
+    status = {"denied": "denied", "negative": "error"}.get(name or "")
+    if status is None:
+        return None
+    count = sum(call["status"] == status for call in calls)
+    were = "was" if count == 1 else "were"
+    return f"{count} of {counted(len(calls), 'call')} {were} denied" if status == "denied" else _failed(count, calls)
+
+
+def _failed(count: int, calls: list[JsonObject]) -> str:
+    return f"{count} of {counted(len(calls), 'call')} failed"
+
+
+def next_steps(document: JsonObject) -> Iterator[str]:
+    """What a person can do next, a line each; the commands are in `next_commands`."""
+    name = exit_row(document)
+    if name is not None and EXIT_CODES[name].advice:
+        yield EXIT_CODES[name].advice
+    retryable = document["result"]["error_retryable"]
+    if name == "provider" and retryable is not None:
+        yield "Running again later can help." if retryable else "Running again will not help by itself."
+    integrity = document["integrity"]
+    if not integrity["complete"]:
+        yield "This was made of the run's journal; calls after the last may be missing."
+    for problem in integrity["problems"][:3]:
+        yield f"The journal was damaged: {short(problem, MAX_REASON_CHARS)}"
+
+
+def explain_command(document: JsonObject) -> str | None:
+    """The command that explains the first denial, to be copied; None when there is none, or when it would be long or
+    not what it looks like."""
+    policy = document["policy"]
+    denied = next((call for call in document["tool_calls"] if call["status"] == "denied"), None)
+    if denied is None or policy is None or denied["arguments"] is None:
+        return None
+    arguments = json.dumps(denied["arguments"], ensure_ascii=False)
+    words = ("--policy", policy["name"], "--tool", denied["tool"], "--args", arguments)
+    command = f"ci-agent policy explain {shlex.join(words)}"
+    return command if command == printable(command) and len(command) <= _MAX_COMMAND_CHARS else None
+
+
+def usage_text(usage: JsonObject) -> str:
+    """Tokens and cost; a cost that is not known says so, and so does a count that is a guess."""
+    cost = "cost unknown" if usage["cost_usd"] is None else f"{usage['cost_usd']:.4f} USD"
+    cache = ""
+    if usage["cache_read_tokens"] or usage["cache_write_tokens"]:
+        cache = f", cache {usage['cache_read_tokens']:,} read, {usage['cache_write_tokens']:,} written"
+    estimated = " (estimated)" if usage.get("estimated") else ""
+    return f"{usage['input_tokens']:,} tokens in, {usage['output_tokens']:,} out{cache}{estimated}; {cost}"
