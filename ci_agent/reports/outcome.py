@@ -12,6 +12,7 @@ from ci_agent.terminal import one_line, printable
 
 _MAX_COMMAND_CHARS = 300
 _MAX_ERROR_CHARS = 1_000
+_MAX_DAMAGES = 3
 
 
 def outcome_line(document: JsonObject) -> str:
@@ -59,18 +60,23 @@ def _failed(count: int, calls: list[JsonObject]) -> str:
 
 
 def next_steps(document: JsonObject) -> Iterator[str]:
-    """What a person can do next, a line each; the commands are in `next_commands`."""
-    name = exit_row(document)
-    if name is not None and EXIT_CODES[name].advice:
-        yield EXIT_CODES[name].advice
-    retryable = document["result"]["error_retryable"]
+    """What a person can do next, a line each."""
+    name, retryable = exit_row(document), document["result"]["error_retryable"]
     if name == "provider" and retryable is not None:
         yield "Running again later can help." if retryable else "Running again will not help by itself."
+    elif name is not None and EXIT_CODES[name].advice:
+        yield EXIT_CODES[name].advice
+
+
+def caveats(document: JsonObject) -> Iterator[str]:
+    """What makes the record itself doubtful, a line each; nothing for a whole one."""
     integrity = document["integrity"]
     if not integrity["complete"]:
         yield "This was made of the run's journal; calls after the last may be missing."
-    for problem in integrity["problems"][:3]:
-        yield f"The journal was damaged: {short(problem, MAX_REASON_CHARS)}"
+    problems = integrity["problems"]
+    yield from (f"The journal was damaged: {short(each, MAX_REASON_CHARS)}" for each in problems[:_MAX_DAMAGES])
+    if len(problems) > _MAX_DAMAGES:
+        yield f"The journal was damaged in {len(problems) - _MAX_DAMAGES} more places: `ci-agent transcript verify`."
 
 
 def explain_command(document: JsonObject) -> str | None:

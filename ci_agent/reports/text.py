@@ -20,7 +20,7 @@ from ci_agent.reports.calls import (
     tool_name,
     what_went_wrong,
 )
-from ci_agent.reports.outcome import conclusion, explain_command, next_steps, usage_text, why_it_ended
+from ci_agent.reports.outcome import caveats, conclusion, explain_command, next_steps, usage_text, why_it_ended
 from ci_agent.spelling import counted
 from ci_agent.terminal import prefixed, printable, shortened
 
@@ -143,6 +143,7 @@ def _outcome(document: JsonObject, paint: Paint, columns: int | None) -> Iterato
     why = why_it_ended(document)
     if why is not None:
         yield f"  Why: {why}"
+    yield from (f"  {caveat}" for caveat in caveats(document))
     yield from _named_again(document, columns)
     yield from (f"  Next: {step}" for step in next_steps(document))
     command = explain_command(document)

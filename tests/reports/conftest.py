@@ -1,0 +1,142 @@
+"""Records of runs, put together for reports, each checked against the schema of transcripts."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from ci_agent.json_types import JsonObject
+from ci_agent.transcript.document import document_digest
+from ci_agent.transcript.records import document_problems
+
+WHEN = "2026-01-01T12:00:00.000Z"
+
+
+def decision(
+    effect: str, code: str, reason: str, rule_id: str | None = None, source: str | None = None, **more: Any
+) -> JsonObject:
+    empty = dict.fromkeys(("fact", "argument", "span", "nearest", "because", "instead"))
+    return {
+        **empty,
+        "effect": effect,
+        "code": code,
+        "rule_id": rule_id,
+        "reason": reason,
+        "facts": [],
+        "on_denied": "record",
+        "source": source,
+        **more,
+    }
+
+
+def call(seq: int, tool: str, arguments: JsonObject | None, status: str, text: str, **more: Any) -> JsonObject:
+    return {
+        "seq": seq,
+        "turn": (seq + 1) // 2,
+        "id": f"call_{seq}",
+        "tool": tool,
+        "arguments": arguments,
+        "decision": None,
+        "status": status,
+        "stage": None if status in ("ok", "unknown") else "execute",
+        "is_error": status != "ok",
+        "content": [{"type": "text", "text": text}],
+        "details": {},
+        "started_at": WHEN,
+        "duration_s": 0.25,
+        "output_bytes": len(text),
+        "truncated": False,
+        **more,
+    }
+
+
+def transcript(calls: list[JsonObject], **more: Any) -> JsonObject:
+    parts = [{"type": "tool_call", "id": c["id"], "name": c["tool"], "arguments": c["arguments"]} for c in calls]
+    usage = {
+        "input_tokens": 1200,
+        "output_tokens": 30,
+        "cache_read_tokens": 0,
+        "cache_write_tokens": 0,
+        "cost_usd": None,
+    }
+    assistant = {
+        "role": "assistant",
+        "content": parts,
+        "stop_reason": "tool_use",
+        "provider": "scripted",
+        "model": "demo.yaml",
+        "api": "scripted",
+        "response_id": None,
+        "usage": usage,
+        "error_message": None,
+        "error_retryable": None,
+        "timestamp": WHEN,
+    }
+    statuses = [c["status"] for c in calls]
+    document: JsonObject = {
+        "schema": "ci-agent.transcript/1",
+        "run": {
+            "id": "run-1",
+            "started_at": WHEN,
+            "duration_s": 12.34,
+            "version": "0.1.0",
+            "workspace": "/srv/site",
+            "sandbox": {"kind": "landlock", "requested": "auto", "abi": 7},
+            "ci": None,
+        },
+        "model": {"provider": "scripted", "model": "demo.yaml", "options": {}},
+        "policy": {"name": "review", "sha256": "0123456789abcdef" * 4, "rules": 12, "limits": {}},
+        "messages": [assistant],
+        "tool_calls": calls,
+        "usage": usage,
+        "result": {
+            "reason": "completed",
+            "exit_code": 0,
+            "final_text": "All is well.\nReally.",
+            "structured_output": None,
+            "tool_calls": {},
+            "error": None,
+            "error_retryable": None,
+        },
+        "redactions": {"count": 0},
+        "notes": [],
+        **more,
+    }
+    document["result"]["tool_calls"] = {"ok": 0, "error": 0, "denied": 0, "cancelled": 0} | Counter(statuses)
+    document["integrity"] = {
+        "complete": document["result"]["reason"] != "unknown",
+        "records": 9,
+        "journal_sha256": "0" * 64,
+        "dropped_bytes": 0,
+        "problems": [],
+        "document_sha256": document_digest(document),
+    }
+    assert document_problems(document) == []
+    return document
+
+
+def result(reason: str, exit_code: int | None, error: str | None = None, retryable: bool | None = None) -> JsonObject:
+    return {
+        "reason": reason,
+        "exit_code": exit_code,
+        "final_text": None,
+        "structured_output": None,
+        "tool_calls": {},
+        "error": error,
+        "error_retryable": retryable,
+    }
+
+
+class Records:
+    """What tests make records with."""
+
+    WHEN = WHEN
+    decision = staticmethod(decision)
+    call = staticmethod(call)
+    transcript = staticmethod(transcript)
+    result = staticmethod(result)
+
+
+@pytest.fixture
+def records() -> Records:
+    return Records()
