@@ -1,22 +1,20 @@
 """The final answer as JSON that satisfies a schema, and asking again when it does not."""
 
 import json
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
-from ci_agent.errors import ConfigurationError
+from ci_agent.agent.arguments import find_problems
 from ci_agent.hooks import FinishedTurn
 from ci_agent.json_types import Json, JsonObject, parse_json
 from ci_agent.messages import TextContent, UserMessage
+from ci_agent.output_schema import check_output_schema
 
 MAX_CORRECTIONS = 3
 """How often the model is asked to correct its answer before the run gives up."""
 
-_FENCED = re.compile(r"\A\s*```(?:json)?\s*\n(?P<json>.*)\n\s*```\s*\Z", re.DOTALL)
-_MAX_PROBLEMS = 10
+_FENCE = "```"
 
 
 @dataclass(slots=True)
@@ -29,11 +27,10 @@ class StructuredOutput:
     satisfied: bool = False
     problem: str | None = None
     """What is wrong with the latest answer."""
-    _validator: Any = field(init=False, repr=False)
     _corrections: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        self._validator = build_validator(self.schema)
+        check_output_schema(self.schema)
 
     def instruction(self) -> str:
         """What the model must be told before it begins."""
@@ -54,26 +51,27 @@ class StructuredOutput:
         return (UserMessage((TextContent(text),), self.now()),)
 
     def _examine(self, answer: str) -> str | None:
-        fenced = _FENCED.match(answer)
         try:
-            value = parse_json(fenced["json"] if fenced else answer)
+            value = parse_json(_without_fence(answer))
         except ValueError as error:
             return f"it is not JSON: {error}"
-        problems = sorted(self._validator.iter_errors(value), key=lambda error: list(map(str, error.absolute_path)))
+        problems = self._find_problems(value)
         if problems:
-            return "\n".join(f"- {problem.json_path}: {problem.message}" for problem in problems[:_MAX_PROBLEMS])
+            return "\n".join(f"- {problem}" for problem in problems)
         self.value = value
         return None
 
+    def _find_problems(self, value: Json) -> list[str]:
+        try:
+            return find_problems(self.schema, value, "the answer")
+        except Exception as error:  # noqa: BLE001 - an answer that cannot be checked is none; it may be too large
+            return [f"it could not be checked ({type(error).__name__}: {str(error)[:200]}): make it smaller"]
 
-def build_validator(schema: JsonObject) -> Any:
-    """A validator for JSON Schema 2020-12 that never fetches a `$ref`; ConfigurationError for a broken schema."""
-    from jsonschema import Draft202012Validator  # noqa: PLC0415 - 143 ms that most runs do not need
-    from jsonschema.exceptions import SchemaError  # noqa: PLC0415
-    from referencing import Registry  # noqa: PLC0415
 
-    try:
-        Draft202012Validator.check_schema(schema)
-    except SchemaError as error:
-        raise ConfigurationError(f"output schema is wrong at {error.json_path}: {error.message}") from error
-    return Draft202012Validator(schema, registry=Registry())
+def _without_fence(answer: str) -> str:
+    """The answer without the Markdown fence that models like to put around JSON."""
+    text = answer.strip()
+    if not (text.startswith(_FENCE) and text.endswith(_FENCE)):
+        return answer
+    first_line, line_end, rest = text.removeprefix(_FENCE).removesuffix(_FENCE).partition("\n")
+    return rest if line_end and first_line.strip() in ("", "json") else answer

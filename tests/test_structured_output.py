@@ -31,10 +31,11 @@ def test_an_answer_that_satisfies_the_schema_is_kept(text: str) -> None:
         ("one", "it is not JSON: Expecting value: line 1 column 1 (char 0)"),
         ('{"n": 1, "n": 2}', 'it is not JSON: the key "n" appears twice in one object'),
         ('{"n": NaN}', "it is not JSON: NaN is not JSON"),
+        ("[]", "- the answer: expected object, got []"),
         ('Here: {"n": 1}', "it is not JSON: Expecting value: line 1 column 1 (char 0)"),
         (
             '{"n": "1", "m": 2}',
-            "- $: Additional properties are not allowed ('m' was unexpected)\n- $.n: '1' is not of type 'integer'",
+            '- n: expected integer, got "1"\n- m: unknown field; known are n',
         ),
     ],
 )
@@ -55,6 +56,23 @@ def test_an_answer_that_does_not_is_sent_back_with_every_problem(text: str, prob
 def test_the_model_gets_a_bounded_number_of_further_tries() -> None:
     output = StructuredOutput(SCHEMA, lambda: NOW)
     assert [len(answer(output, "no")) for _ in range(MAX_CORRECTIONS + 2)] == [1] * MAX_CORRECTIONS + [0, 0]
+
+
+def test_an_answer_of_a_million_line_ends_is_looked_through_once() -> None:
+    output = StructuredOutput(SCHEMA, lambda: NOW)
+    for text in ("```\n" + "\n" * 1_000_000 + "x", "```" + " \n" * 1_000_000 + "```", "`" * 1_000_000):
+        answer(output, text)
+    assert not output.satisfied
+
+
+def test_an_answer_that_would_take_too_long_to_check_is_none() -> None:
+    schema = {"type": "array", "items": {"allOf": [{"$ref": "#"}, {"$ref": "#"}]}}
+    output = StructuredOutput(schema, lambda: NOW)
+    answer(output, "[" * 60 + "]" * 60)
+    assert output.problem is not None
+    assert output.problem.startswith("- it could not be checked (")
+    answer(output, "[[], [[]]]")
+    assert output.satisfied
 
 
 def test_a_schema_that_is_none_is_refused_before_the_run() -> None:

@@ -78,10 +78,11 @@ def _validate(tool: Tool, arguments: JsonObject) -> None:
         )
 
 
-def find_problems(schema: JsonObject, arguments: JsonObject) -> list[str]:
-    """One line for each field that breaks the schema, the first few of them. Raises when the schema is none."""
-    from ci_agent.agent.schema import validator_for  # noqa: PLC0415  jsonschema takes 90 ms to import: on first use
+def find_problems(schema: JsonObject, value: Json, whole: str = "the arguments") -> list[str]:
+    """One line for each field that breaks the schema, the first few of them; `whole` names the value itself.
+    Raises when the schema is none, or when to check it takes too long."""
+    from ci_agent.agent.schema import errors_of  # noqa: PLC0415  jsonschema takes 90 ms to import: on first use
 
-    errors = validator_for(schema).iter_errors(arguments)
-    problems = [describe_problem(error) for error in itertools.islice(errors, MAX_PROBLEMS)]
+    errors = errors_of(schema, value)
+    problems = [describe_problem(error, whole) for error in itertools.islice(errors, MAX_PROBLEMS)]
     return [*problems, "and more"] if next(errors, None) is not None else problems

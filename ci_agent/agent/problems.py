@@ -29,9 +29,9 @@ _EXPECTED = {
 }
 
 
-def describe_problem(error: "ValidationError") -> str:
+def describe_problem(error: "ValidationError", whole: str = "the arguments") -> str:
     """The line for an error of the validator, the field named as a path: `edits[0].old: missing`."""
-    return f"{show_path(error.absolute_path) or 'the arguments'}: {_complaint(error)}"
+    return f"{show_path(error.absolute_path) or whole}: {_complaint(error)}"
 
 
 def show_path(parts: Iterable[str | int]) -> str:

@@ -2,7 +2,8 @@
 
 import functools
 import json
-from collections.abc import Hashable, Iterator
+import threading
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
 import re2
@@ -16,6 +17,22 @@ from ci_agent.json_types import Json, JsonObject
 
 SCHEMAS_KEPT = 1024
 
+MAX_STEPS = 100_000
+"""Keywords held against values before a check is given up: about a second. Without it, references that multiply each
+other and endless lists would keep the check busy."""
+
+
+class TooManyStepsError(Exception):
+    """A check that would take too long; nothing is known of the value."""
+
+
+def errors_of(schema: JsonObject, value: Json) -> Iterator[ValidationError]:
+    """Where a value breaks a schema. Raises TooManyStepsError, RecursionError for nesting that is too deep, and what
+    `validator_for` raises."""
+    validator = validator_for(schema)
+    _steps.left = MAX_STEPS
+    yield from validator.iter_errors(value)
+
 
 def validator_for(schema: JsonObject) -> Validator:
     """The validator of a tool's schema, built once for each schema. Raises what a schema that is no schema provokes:
@@ -28,11 +45,43 @@ def _build_validator(schema_json: str) -> Validator:
     schema = json.loads(schema_json)
     # Without the usual format checker, which would hold patterns against Python's syntax.
     Draft202012Validator.check_schema(schema, format_checker=FormatChecker(()))
-    if isinstance(schema, dict):
-        # With it, a reference to the root would leave our keywords for those of the draft that it names.
-        schema.pop("$schema", None)
+    _forget_drafts(schema)
     validator: Validator = _BoundedValidator(schema, registry=Registry())
     return validator
+
+
+def _forget_drafts(value: Json) -> None:
+    """Take every `$schema` away: what it stands in would leave our keywords for those of the draft that it names."""
+    if isinstance(value, dict):
+        if isinstance(value.get("$schema"), str):
+            del value["$schema"]
+        for part in value.values():
+            _forget_drafts(part)
+    elif isinstance(value, list):
+        for part in value:
+            _forget_drafts(part)
+
+
+def is_linear(pattern: str) -> bool:
+    """Whether a pattern can be checked in linear time."""
+    return _compile(pattern) is not None
+
+
+class _Steps(threading.local):
+    left = MAX_STEPS
+
+
+_steps = _Steps()
+
+
+def _counted(keyword: Callable[..., Any]) -> Callable[..., Any]:
+    def check(validator: Any, wanted: Any, instance: Json, schema: JsonObject) -> Any:
+        _steps.left -= 1
+        if _steps.left < 0:
+            raise TooManyStepsError(f"more than {MAX_STEPS:,} steps")
+        return keyword(validator, wanted, instance, schema)
+
+    return check
 
 
 def _pattern(validator: Any, pattern: str, instance: Json, _schema: JsonObject) -> Iterator[ValidationError]:
@@ -131,14 +180,16 @@ def _identity(value: Json) -> Hashable:
             return value  # type: ignore[no-any-return]  # what is left is None, a number or a string
 
 
+_KEYWORDS = {
+    **Draft202012Validator.VALIDATORS,
+    "pattern": _pattern,
+    "properties": _properties,
+    "patternProperties": _pattern_properties,
+    "additionalProperties": _additional_properties,
+    "required": _required,
+    "uniqueItems": _unique_items,
+}
+
 _BoundedValidator = extend(  # type: ignore[no-untyped-call]  # its stubs leave it without types
-    Draft202012Validator,
-    {
-        "pattern": _pattern,
-        "properties": _properties,
-        "patternProperties": _pattern_properties,
-        "additionalProperties": _additional_properties,
-        "required": _required,
-        "uniqueItems": _unique_items,
-    },
+    Draft202012Validator, {name: _counted(keyword) for name, keyword in _KEYWORDS.items()}
 )
