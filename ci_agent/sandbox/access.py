@@ -1,0 +1,23 @@
+"""What one command may do to the machine, in words that every kind of sandbox understands."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Paths are absolute and free of symlinks; a folder stands for all beneath it. The rest may be read and run."""
+
+    writable: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+    """What must not be read; only what is there counts."""
+    readable: tuple[str, ...] = ()
+    """What may be read although it lies in something hidden."""
+    protected: tuple[str, ...] = ()
+    """What must not be written although it lies in something writable. Bubblewrap holds it, Landlock cannot."""
+    network: bool = False
+    """It may use TCP."""
+
+
+def lies_in(path: str, folder: str) -> bool:
+    """Whether a path is the folder or something beneath it."""
+    return path == folder or path.startswith(folder.rstrip("/") + "/")

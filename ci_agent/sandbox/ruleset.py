@@ -1,0 +1,93 @@
+"""An access becomes a Landlock ruleset, which knows grants alone: what is hidden is left out among its siblings."""
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from ci_agent.sandbox import landlock
+from ci_agent.sandbox.access import Access, lies_in
+from ci_agent.sandbox.landlock import Grant, Ruleset
+
+MAX_ENTRIES: Final = 4_000
+"""So many siblings of hidden files are looked at for one command; each costs the kernel a rule."""
+
+_READ: Final = landlock.READ_FILE | landlock.READ_DIR | landlock.EXECUTE
+
+_CHANGE: Final = (
+    landlock.WRITE_FILE
+    | landlock.TRUNCATE
+    | landlock.REMOVE_DIR
+    | landlock.REMOVE_FILE
+    | landlock.MAKE_DIR
+    | landlock.MAKE_REG
+    | landlock.MAKE_SOCK
+    | landlock.MAKE_FIFO
+    | landlock.MAKE_SYM
+    | landlock.REFER
+)
+"""All but making device files."""
+
+_USE_DEVICE: Final = landlock.READ_FILE | landlock.WRITE_FILE | landlock.TRUNCATE | landlock.IOCTL_DEV
+
+DEVICES: Final = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts"))
+"""What programs open without a thought, and what keeps nothing."""
+
+SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - where the C library puts semaphores of several processes
+
+_DEVICE_FOLDER: Final = "/dev"
+
+
+class TooManyEntriesError(Exception):
+    """What is hidden has more siblings than the sandbox looks at."""
+
+
+def ruleset_for(access: Access, abi: int) -> Ruleset:
+    """The ruleset for one command, with all that this version of the interface can forbid.
+
+    Names of files may be listed everywhere. Of `/dev` only the devices that every program needs are there.
+    Raises TooManyEntriesError.
+    """
+    hidden = [path for path in access.hidden if os.path.lexists(path)]
+    grants: list[Grant] = [("/", landlock.READ_DIR)]
+    grants += [(path, _READ) for path in _readable("/", [*hidden, _DEVICE_FOLDER])]
+    grants += [(path, _USE_DEVICE) for path in DEVICES]
+    grants.append((SHARED_MEMORY, _CHANGE | _READ))
+    grants += [(path, _CHANGE) for path in access.writable]
+    grants += [(path, _READ) for path in access.readable]
+    return Ruleset(
+        grants=tuple(grants),
+        handled_files=landlock.handled_files(abi),
+        handled_network=0 if access.network else landlock.handled_network(abi),
+        scopes=landlock.handled_scopes(abi),
+    )
+
+
+def _readable(top: str, hidden: Sequence[str]) -> list[str]:
+    """The fewest paths that hold everything beneath the top but what is hidden."""
+    readable: list[str] = []
+    for path in _around(top, hidden):
+        readable.append(path)
+        if len(readable) > MAX_ENTRIES:
+            raise TooManyEntriesError(f"there are more than {MAX_ENTRIES:,} files beside those that must not be read")
+    return readable
+
+
+def _around(folder: str, hidden: Sequence[str]) -> Iterator[str]:
+    within = [path for path in hidden if lies_in(path, folder)]
+    if not within:
+        yield folder
+        return
+    if folder in within:
+        return
+    for name in _names(folder):
+        path = f"{folder.rstrip('/')}/{name}"
+        # A link is read as what it leads to, which has a rule of its own or none.
+        if not os.path.islink(path):
+            yield from _around(path, within)
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:  # whoever runs the command cannot look into it either
+        return []
