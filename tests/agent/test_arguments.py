@@ -303,6 +303,21 @@ def test_no_arguments_keep_the_loop_busy(field_schema: JsonObject, value: Json) 
     assert time.monotonic() - started < 30  # what is not linear takes hours
 
 
+def test_an_endless_list_that_satisfies_the_schema_is_given_up() -> None:
+    item = {"type": "object", "properties": {"old": {"type": "string"}}, "additionalProperties": False}
+    items = ",".join(['{"old": ""}'] * 200_000)
+    message = refusal('{"x": [' + items + "]}", edit({"properties": {"x": {"type": "array", "items": item}}}))
+    assert "could not be checked against its schema (ci_agent.agent.schema.TooManyStepsError: more than 100,000 steps)" in message
+
+
+@pytest.mark.parametrize(
+    "draft", ["http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft/2019-09/schema"]
+)
+def test_no_draft_that_a_part_of_a_schema_names_brings_slow_patterns_back(draft: str) -> None:
+    part = {"$schema": draft, "pattern": "^(a+)+$"}
+    assert problems_of({"allOf": [part]}, "a" * 50_000 + "!") != []
+
+
 @pytest.mark.parametrize("pattern", ["^(?!-)", r"(a)\1", "(?<=a)b"])
 def test_a_pattern_that_cannot_be_checked_in_linear_time_is_left_to_the_tool(
     pattern: str, capfd: pytest.CaptureFixture[str]
