@@ -307,7 +307,8 @@ def test_an_endless_list_that_satisfies_the_schema_is_given_up() -> None:
     item = {"type": "object", "properties": {"old": {"type": "string"}}, "additionalProperties": False}
     items = ",".join(['{"old": ""}'] * 200_000)
     message = refusal('{"x": [' + items + "]}", edit({"properties": {"x": {"type": "array", "items": item}}}))
-    assert "could not be checked against its schema (ci_agent.agent.schema.TooManyStepsError: more than 100,000 steps)" in message
+    assert "could not be checked against its schema (" in message
+    assert "TooManyStepsError: more than 100,000 steps" in message
 
 
 @pytest.mark.parametrize(
