@@ -1,5 +1,6 @@
 """Text from models and tools made safe for a log: no control of the terminal, no command to a CI runner."""
 
+import re
 import unicodedata
 
 _HARMLESS_FORMAT = "\u200d"
@@ -30,6 +31,17 @@ def one_line(text: str, max_chars: int) -> str:
 def prefixed(text: str, prefix: str = "| ") -> str:
     """Each line printable and behind a prefix, so that none begins with what the text says."""
     return "\n".join(f"{prefix}{printable(line)}" for line in text.split("\n"))
+
+
+def inert_lines(text: str) -> str:
+    """Each line printable, and none that begins as a workflow command does: for text that must stand at the line's
+    start, as inside of Markdown's fences. Where a line can have a prefix, `prefixed` changes less."""
+    return "\n".join(_LEADING_COLONS.sub(r"\1:\\:", printable(line)) for line in text.split("\n"))
+
+
+_LEADING_COLONS = re.compile("^([^!-~]*)::")
+"""The runner skips white space before the colons, by Unicode's idea of it and its culture's; so anything that is not
+plainly visible counts as skipped here."""
 
 
 def _escaped(char: str) -> str:

@@ -4,15 +4,18 @@ Real sockets and plain threads: HTTP/1.1 by hand, so that it can be as wrong as 
 """
 
 import json
+import re
 import socket
 import ssl
 import struct
 import threading
 import time
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
+from random import Random
 from typing import Any, Literal, TypeAlias
 
 import pytest
@@ -211,3 +214,155 @@ def faults() -> Iterator[Faults]:
     yield made
     for server in made.servers:
         server.close()
+
+
+RUNNER_COMMANDS = frozenset(
+    {
+        "add-mask",
+        "add-matcher",
+        "add-path",
+        "debug",
+        "echo",
+        "endgroup",
+        "error",
+        "group",
+        "internal-set-repo-path",
+        "notice",
+        "remove-matcher",
+        "save-state",
+        "set-env",
+        "set-output",
+        "stop-commands",
+        "warning",
+    }
+)
+"""The names that GitHub's runner registers (actions/runner, ActionCommandManager.cs)."""
+
+
+def runner_commands(log: str) -> list[str]:
+    """The lines that GitHub's runner would take for commands: its two parsers (actions/runner, ActionCommand.cs),
+    a little stricter than they are.
+
+    One wants `::name properties::` first in a line after white space, whatever its case; the other, older one
+    `##[name properties]` anywhere. Lines end in LF, CR or both. .NET compares by culture, which does not see
+    characters without a look of their own: they are skipped here as white space is.
+    """
+    return [line for line in _READ_LINE.split(log) if _is_command(line)]
+
+
+_READ_LINE = re.compile("\r\n|\r|\n")
+_UNSEEN = frozenset({"Cc", "Cf", "Mn", "Me", "Zs", "Zl", "Zp"})
+_OLD_COMMAND = re.compile(r"##\[([^\] ]*)[^\]]*\]")
+
+
+def _is_command(line: str) -> bool:
+    start = next((at for at, char in enumerate(line) if unicodedata.category(char) not in _UNSEEN), len(line))
+    name, marks, _ = line[start + 2 :].partition("::")
+    if line.startswith("::", start) and marks and name.split(" ")[0].lower() in RUNNER_COMMANDS:
+        return True
+    return any(found[1].lower() in RUNNER_COMMANDS for found in _OLD_COMMAND.finditer(line))
+
+
+@pytest.fixture(name="runner_commands")
+def runner_commands_fixture() -> Callable[[str], list[str]]:
+    """GitHub's runner reading a log: the lines that it obeys."""
+    return runner_commands
+
+
+def hostile_texts(count: int, seed: int) -> Iterator[str]:
+    """What an attacker writes who wants to reach the runner, the page or the terminal; the same for each seed."""
+    random = Random(seed)
+    for _ in range(count):
+        yield "".join(random.choice(_HOSTILE_PIECES) for _ in range(random.randint(1, 8)))
+
+
+_HOSTILE_PIECES = (
+    *(
+        "::",
+        ":",
+        "##[",
+        "#",
+        "##",
+        "[",
+        "]",
+        "::error::",
+        "::add-mask::e",
+        "::Warning file=x,line=1::",
+        "::stop-commands::x",
+    ),
+    *(
+        "##[add-mask]e",
+        "##[group]",
+        "##[error x=y;]z",
+        "::endgroup::",
+        "::set-env name=NODE_OPTIONS::x",
+        "debug",
+        "%0A::error::x",
+    ),
+    *(
+        "\n",
+        "\r",
+        "\r\n",
+        " ",
+        "\t",
+        "\u00a0",
+        "\u2003",
+        "\u200b",
+        "\u200d",
+        "\ufeff",
+        "\u2028",
+        "\x85",
+        "\x0b",
+        "\x0c",
+        "\x1c",
+    ),
+    *(
+        "\x00",
+        "\x08",
+        "\x1b[2J",
+        "\x1b]52;c;aGk=\x07",
+        "\x9b31m",
+        "\u202e",
+        "\u2066",
+        "\u00ad",
+        "\ufe0f",
+        "\u0301",
+        "\ud800",
+    ),
+    *(
+        "`",
+        "``````",
+        "|",
+        "\\",
+        "</code>",
+        "</details>",
+        "<script>alert(1)</script>",
+        "<img src=x onerror=y>",
+        "<!--",
+        "&lt;",
+    ),
+    *("@octocat", "#1", "![x](https://example.com/p.png)", "[x](javascript:y)", "https://example.com", "~~~", "$x$"),
+    *(
+        "]]>",
+        "<![CDATA[",
+        "&#8;",
+        "\uffff",
+        "\U0001f600",
+        "\u65e5",
+        "a",
+        "%",
+        ",",
+        "=",
+        '"',
+        "'",
+        "{0}",
+        "[a](1)",
+        "\\u0023[",
+    ),
+)
+
+
+@pytest.fixture(name="hostile_texts")
+def hostile_texts_fixture() -> Callable[[int, int], Iterator[str]]:
+    """So many hostile texts, of a seed."""
+    return hostile_texts

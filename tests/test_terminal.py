@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ci_agent.terminal import prefixed, printable, shortened
+from ci_agent.terminal import inert_lines, prefixed, printable, shortened
 
 
 @pytest.mark.parametrize(
@@ -37,3 +37,9 @@ def test_shortened_says_that_something_is_missing() -> None:
 
 def test_prefixed_lines_never_begin_with_what_the_text_says() -> None:
     assert prefixed("::error::a\n##[group]b\n") == "| ::error::a\n| ##\\[group]b\n| "
+
+
+def test_inert_lines_are_broken_only_where_a_line_would_be_a_command() -> None:
+    assert inert_lines("std::vector\n::error::a\n\u00a0 \u200d::group::b\n##[debug]c\r::x::") == (
+        "std::vector\n:\\:error::a\n\u00a0 \u200d:\\:group::b\n##\\[debug]c\\r::x::"
+    )
