@@ -11,11 +11,10 @@ from ci_agent.errors import ConfigurationError
 from ci_agent.json_types import JsonObject, parse_json
 from ci_agent.limits import OUT_OF_CALLS
 from ci_agent.policy.recorded import RecordedAnswer, RecordedCall, RecordedRun, Skip, SkippedCall
-from ci_agent.transcript.document import TRANSCRIPT_SCHEMA, build_document
-from ci_agent.transcript.journal import JOURNAL_SUFFIX, PRODUCT_SUFFIX, read_journal
-from ci_agent.transcript.recovery import only_valid
+from ci_agent.transcript.document import TRANSCRIPT_SCHEMA
+from ci_agent.transcript.journal import PRODUCT_SUFFIX, open_record
+from ci_agent.transcript.read import read_transcript
 from ci_agent.transcript.redact import PLACEHOLDER
-from ci_agent.transcript.verify import read_document
 
 _DOCUMENT_SUFFIX: Final = ".json"
 
@@ -67,8 +66,7 @@ def read_recorded_run(path: Path) -> RecordedRun:
 
     Raises ConfigurationError when the file is neither, BusyError while its run goes on.
     """
-    is_journal = path.name.endswith((PRODUCT_SUFFIX, JOURNAL_SUFFIX))
-    document = _read_journal_document(path) if is_journal else read_document(path)
+    document = read_transcript(path)
     read = [_read_call(str(path), call) for call in document["tool_calls"]]
     return RecordedRun(
         transcript=str(path),
@@ -84,13 +82,6 @@ def whereabouts(run: RecordedRun, given: str | None) -> Whereabouts:
     if run.workspace is not None and os.path.isdir(run.workspace):
         return Whereabouts(run.workspace, "recorded")
     return Whereabouts(".", "current")
-
-
-def _read_journal_document(path: Path) -> JsonObject:
-    contents = only_valid(read_journal(path))
-    if not contents.records:
-        raise ConfigurationError(f"{str(path)!r} is no transcript: no line of it is a record of a run")
-    return build_document(contents)
 
 
 def _read_call(transcript: str, call: JsonObject) -> RecordedCall | SkippedCall:
@@ -130,13 +121,12 @@ def _refuse_folder(error: OSError) -> None:
 def _looks_like_a_transcript(path: Path) -> bool:
     """What it says that it is, or cannot say because it is unreadable; whether it is one is for its reader to judge."""
     try:
-        if path.name.endswith(PRODUCT_SUFFIX):
-            with path.open(encoding="utf-8") as file:
-                record = parse_json(file.readline())
-            return isinstance(record, dict) and record.get("kind") == "run_start"
-        document = parse_json(path.read_text(encoding="utf-8"))
+        with open_record(path) as file:
+            read = parse_json((file.readline() if path.name.endswith(PRODUCT_SUFFIX) else file.read()).decode())
     except OSError:
         return True
-    except ValueError:
+    except (ConfigurationError, ValueError):
         return False
-    return isinstance(document, dict) and document.get("schema") == TRANSCRIPT_SCHEMA
+    if path.name.endswith(PRODUCT_SUFFIX):
+        return isinstance(read, dict) and read.get("kind") == "run_start"
+    return isinstance(read, dict) and read.get("schema") == TRANSCRIPT_SCHEMA

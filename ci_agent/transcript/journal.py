@@ -32,6 +32,9 @@ LAST_KIND = "run_end"
 """The record that closes a journal. No later one vouches for it, so it ends in `seal`, the hash of its own bytes
 up to there."""
 
+MAX_RECORD_BYTES = 1024 * 1024 * 1024
+"""Larger files are not read: no run writes as much, and they would be held in memory."""
+
 _CLOSED = -1
 
 _SEAL = b',"seal":"'
@@ -176,13 +179,25 @@ def open_journal_file(path: Path, mode: int) -> Journal:
 def read_journal(path: Path) -> JournalContents:
     """Read the journal of a run that has ended. BusyError when it has not, ConfigurationError when it is unreadable."""
     try:
-        with path.open("rb") as file:
+        with open_record(path) as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
             return read_lines(file)
     except BlockingIOError as error:
         raise BusyError(f"a run is still writing {str(path)!r}: wait for its end") from error
     except OSError as error:
         raise ConfigurationError(f"cannot read the journal {str(path)!r}: {os.strerror(error.errno or 0)}") from error
+
+
+def open_record(path: Path) -> BufferedReader:
+    """A journal or a document, opened for reading without waiting for anybody. Raises OSError, and ConfigurationError
+    for what no run has written: a folder, a pipe, a device, more bytes than any record has."""
+    file = open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")  # noqa: SIM115 - the caller closes it
+    status = os.fstat(file.fileno())
+    if stat.S_ISREG(status.st_mode) and status.st_size <= MAX_RECORD_BYTES:
+        return file
+    file.close()
+    why = "larger than 1 GiB" if stat.S_ISREG(status.st_mode) else "not a regular file"
+    raise ConfigurationError(f"{str(path)!r} is no record of a run: it is {why}")
 
 
 def read_lines(lines: Iterable[bytes]) -> JournalContents:
@@ -232,9 +247,7 @@ def _decode_line(line: bytes) -> JsonObject | None:
         record = parse_json(line.decode())
     except ValueError:
         return None
-    if not isinstance(record, dict) or not isinstance(record.get("seq"), int) or "kind" not in record:
-        return None
-    return record
+    return record if isinstance(record, dict) and type(record.get("seq")) is int and "kind" in record else None
 
 
 def _chain_problems(record: JsonObject, line: bytes, seq: int, head: str) -> list[str]:

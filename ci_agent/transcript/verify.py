@@ -7,7 +7,14 @@ from pathlib import Path
 from ci_agent.errors import ConfigurationError
 from ci_agent.json_types import Json, JsonObject, parse_json
 from ci_agent.transcript.document import INTEGRITY, document_digest
-from ci_agent.transcript.journal import JOURNAL_SUFFIX, PRODUCT_SUFFIX, JournalContents, Problem, read_journal
+from ci_agent.transcript.journal import (
+    JOURNAL_SUFFIX,
+    PRODUCT_SUFFIX,
+    JournalContents,
+    Problem,
+    open_record,
+    read_journal,
+)
 from ci_agent.transcript.records import document_problems, line_problems
 
 
@@ -40,7 +47,8 @@ def read_document(path: Path) -> JsonObject:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_bytes().decode()
+        with open_record(path) as file:
+            return file.read().decode()
     except OSError as error:
         hint = ""
         if path.with_name(path.name + JOURNAL_SUFFIX).exists():
