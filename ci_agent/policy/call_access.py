@@ -1,0 +1,155 @@
+"""What a shell call that the policy allows needs of the machine, out of the facts and the rules that it was decided by.
+
+A command whose profile tells what it writes gets exactly that. Any other (an interpreter, a test runner, a script) gets
+what the rule reaches that granted it.
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from ci_agent.json_types import JsonObject
+from ci_agent.policy.decide import Policy
+from ci_agent.policy.facts import ExecFact, FileFact
+from ci_agent.policy.judge import Call, Verdict, judge
+from ci_agent.policy.match import CompiledRule
+from ci_agent.policy.path_globs import Part, parse_path_glob
+from ci_agent.policy.programs.told_writes import tells_writes
+from ci_agent.policy.protected import GIT, WORKFLOWS, Run
+from ci_agent.policy.reach import AnchoredGlob
+from ci_agent.policy.site import Site
+from ci_agent.sandbox.access import Access, lies_in
+
+_PROTECTED: Final[tuple[tuple[Run, tuple[str, ...]], ...]] = (
+    (GIT, (".git/hooks", ".git/config", ".git/config.worktree")),
+    (WORKFLOWS, (".github/workflows",)),
+)
+"""What no wildcard reaches, by the names that a rule must spell, relative to the workspace."""
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """What programs must not read, whatever they are. Paths free of symlinks."""
+
+    secrets: tuple[Path, ...] = ()
+    """Closed unless a rule that grants a part of the call spells them, or the call itself names them."""
+    denied: tuple[Path, ...] = ()
+
+
+def call_access(policy: Policy, arguments: JsonObject, closed: Closed) -> Access | None:
+    """The access of one call of `bash`; None when the policy does not allow the call, as things are now."""
+    verdicts = judge(Call(policy.site, policy.rules, "bash", arguments))
+    if not verdicts or not all(verdict.holds for verdict in verdicts):
+        return None
+    commands = [verdict for verdict in verdicts if isinstance(verdict.fact, ExecFact)]
+    opaque = [verdict.granted_by for verdict in commands if verdict.granted_by and not _tells_writes(verdict.fact)]
+    spelled = [glob for verdict in verdicts if verdict.granted_by for glob in verdict.granted_by.reach or ()]
+    readable = _spelled_secrets(closed.secrets, spelled, _files_read(verdicts))
+    writable = dict.fromkeys([*_told(verdicts), *(place for rule in opaque for place in _reached(rule))])
+    return Access(
+        writable=tuple(writable),
+        hidden=tuple(str(path) for path in (*closed.secrets, *closed.denied) if str(path) not in readable),
+        readable=tuple(readable),
+        protected=tuple(_protected(policy.site, spelled)),
+        network=any(_uses_network(verdict) for verdict in commands),
+    )
+
+
+def closed_places(policy: Policy, secrets: Iterable[Path]) -> Closed:
+    """These secrets, what speaks to the CI runner, and the files that deny rules on `read` spell without a wildcard.
+
+    Not what is in a `.git`: git itself would be unable to read it.
+    """
+    denied = (path for rule in policy.rules.for_tool("read").deny for path in _literal_paths(rule, policy.site))
+    return Closed(_resolved([*secrets, *policy.site.around.runner_files]), _resolved(denied))
+
+
+def _resolved(paths: Iterable[Path]) -> tuple[Path, ...]:
+    return tuple(dict.fromkeys(Path(os.path.realpath(path)) for path in paths if ".git" not in path.parts))
+
+
+def _literal_paths(rule: CompiledRule, site: Site) -> Iterator[Path]:
+    if rule.args or rule.commands is not None or rule.has is not None or rule.net.is_written:
+        return
+    bases = {"workspace": site.workspace.root, "root": Path("/"), "home": site.around.home}
+    for text in (*(rule.rule.path or ()), *(rule.rule.paths or ())):
+        glob = parse_path_glob(text)
+        base = bases[glob.anchor]
+        for parts in glob.alternatives:
+            names = _literal_names(parts)
+            if base is not None and names:
+                yield base.joinpath(*names)
+
+
+def _literal_names(parts: Sequence[Part]) -> list[str]:
+    """The names of a glob without wildcards, but for a closing `**`; empty when it has others."""
+    if parts[-2:-1] == (None,) and parts[-1] is not None and parts[-1].is_star:
+        parts = parts[:-2]
+    names = [part.literal for part in parts if part is not None and part.literal is not None]
+    return names if len(names) == len(parts) else []
+
+
+def _tells_writes(fact: object) -> bool:
+    """A wrapper or a function that needs no rule writes nothing of its own."""
+    if not isinstance(fact, ExecFact) or not fact.needs_rule:
+        return True
+    hazards = {why for _, why in fact.hazards}
+    return tells_writes([word.text for word in fact.words], fact.looked_through, hazards)
+
+
+def _told(verdicts: Iterable[Verdict]) -> Iterator[str]:
+    """Where the files lie that the facts say are written or deleted."""
+    for verdict in verdicts:
+        fact = verdict.fact
+        if isinstance(fact, FileFact) and fact.effect == "write":
+            yield from _place(fact.path, itself=True)
+        elif isinstance(fact, ExecFact):
+            for file in fact.files:
+                if file.effect in ("write", "delete"):
+                    yield from _place(file.path, itself=file.is_folder and file.effect == "write")
+
+
+def _reached(rule: CompiledRule) -> Iterator[str]:
+    for glob in rule.reach or ():
+        yield from _place(Path("/").joinpath(*glob.prefix), itself=True)
+
+
+def _place(path: Path, *, itself: bool) -> Iterator[str]:
+    """What must be open for a path to be written: itself if it is there and that is enough, or the folder it is in.
+
+    Nothing when that would be `/`.
+    """
+    at = path if itself else path.parent
+    while not os.path.lexists(at):
+        at = at.parent
+    if at != Path("/"):
+        yield os.path.realpath(at)
+
+
+def _files_read(verdicts: Iterable[Verdict]) -> Iterator[Path]:
+    for verdict in verdicts:
+        files = verdict.fact.files if isinstance(verdict.fact, ExecFact) else (verdict.fact,)
+        yield from (file.path for file in files if isinstance(file, FileFact) and file.effect == "read")
+
+
+def _spelled_secrets(secrets: Sequence[Path], globs: Sequence[AnchoredGlob], read: Iterable[Path]) -> dict[str, None]:
+    """What is or lies in a secret place and is spelled: by a rule that grants a part of the call, or by the call."""
+    spelled = [*("/" + "/".join(glob.prefix) for glob in globs), *map(str, read)]
+    return {path: None for path in spelled if any(lies_in(path, str(secret)) for secret in secrets)}
+
+
+def _protected(site: Site, globs: Sequence[AnchoredGlob]) -> Iterator[str]:
+    root = site.workspace.root
+    for run, names in _PROTECTED:
+        if not any(glob.spells(run) for glob in globs):
+            yield from (str(root / name) for name in names)
+    yield from map(str, site.around.records)
+
+
+def _uses_network(verdict: Verdict) -> bool:
+    """The call names a host that is granted, or its rule names hosts for what a command does by itself."""
+    asks = isinstance(verdict.fact, ExecFact) and bool(verdict.fact.requests)
+    rule = verdict.granted_by
+    return asks or (rule is not None and rule.net.hosts is not None and not _tells_writes(verdict.fact))
