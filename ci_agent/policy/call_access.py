@@ -47,9 +47,12 @@ def call_access(policy: Policy, arguments: JsonObject, closed: Closed) -> Access
     opaque = [verdict.granted_by for verdict in commands if verdict.granted_by and not _tells_writes(verdict.fact)]
     spelled = [glob for verdict in verdicts if verdict.granted_by for glob in verdict.granted_by.reach or ()]
     readable = _spelled_secrets(closed.secrets, spelled, _files_read(verdicts))
-    writable = dict.fromkeys([*_told(verdicts), *(place for rule in opaque for place in _reached(rule))])
+    writable = [*_told(verdicts), *(place for rule in opaque for place in _reached(rule, policy.site))]
+    if opaque:
+        starts = [policy.site.workspace.root, *map(_start, spelled)]
+        writable = [path for path in writable if any(lies_in(str(path), str(start)) for start in starts)]
     return Access(
-        writable=tuple(writable),
+        writable=tuple(dict.fromkeys(str(path) for path in writable if path != Path("/"))),
         hidden=tuple(str(path) for path in (*closed.secrets, *closed.denied) if str(path) not in readable),
         readable=tuple(readable),
         protected=tuple(_protected(policy.site, spelled)),
@@ -57,13 +60,13 @@ def call_access(policy: Policy, arguments: JsonObject, closed: Closed) -> Access
     )
 
 
-def closed_places(policy: Policy, secrets: Iterable[Path]) -> Closed:
-    """These secrets, what speaks to the CI runner, and the files that deny rules on `read` spell without a wildcard.
+def closed_places(policy: Policy, secrets: Iterable[Path], denied: Iterable[Path] = ()) -> Closed:
+    """These, what speaks to the CI runner, and the files that deny rules on `read` spell without a wildcard.
 
     Not what is in a `.git`: git itself would be unable to read it.
     """
-    denied = (path for rule in policy.rules.for_tool("read").deny for path in _literal_paths(rule, policy.site))
-    return Closed(_resolved([*secrets, *policy.site.around.runner_files]), _resolved(denied))
+    by_rule = (path for rule in policy.rules.for_tool("read").deny for path in _literal_paths(rule, policy.site))
+    return Closed(_resolved([*secrets, *policy.site.around.runner_files]), _resolved([*denied, *by_rule]))
 
 
 def _resolved(paths: Iterable[Path]) -> tuple[Path, ...]:
@@ -99,33 +102,36 @@ def _tells_writes(fact: object) -> bool:
     return tells_writes([word.text for word in fact.words], fact.looked_through, hazards)
 
 
-def _told(verdicts: Iterable[Verdict]) -> Iterator[str]:
+def _told(verdicts: Iterable[Verdict]) -> Iterator[Path]:
     """Where the files lie that the facts say are written or deleted."""
     for verdict in verdicts:
         fact = verdict.fact
         if isinstance(fact, FileFact) and fact.effect == "write":
-            yield from _place(fact.path, itself=True)
+            yield _nearest(fact.path)
         elif isinstance(fact, ExecFact):
             for file in fact.files:
                 if file.effect in ("write", "delete"):
-                    yield from _place(file.path, itself=file.is_folder and file.effect == "write")
+                    # Many programs put a new file in the old one's place.
+                    yield _nearest(file.path if file.is_folder and file.effect == "write" else file.path.parent)
 
 
-def _reached(rule: CompiledRule) -> Iterator[str]:
+def _reached(rule: CompiledRule, site: Site) -> Iterator[Path]:
+    """Where the rule begins to reach. Only in the workspace does what is not there open the folder it would be in."""
     for glob in rule.reach or ():
-        yield from _place(Path("/").joinpath(*glob.prefix), itself=True)
+        start = _start(glob)
+        if site.workspace.contains(start) or os.path.lexists(start):
+            yield _nearest(start)
 
 
-def _place(path: Path, *, itself: bool) -> Iterator[str]:
-    """What must be open for a path to be written: itself if it is there and that is enough, or the folder it is in.
+def _start(glob: AnchoredGlob) -> Path:
+    return Path("/").joinpath(*glob.prefix)
 
-    Nothing when that would be `/`.
-    """
-    at = path if itself else path.parent
-    while not os.path.lexists(at):
-        at = at.parent
-    if at != Path("/"):
-        yield os.path.realpath(at)
+
+def _nearest(path: Path) -> Path:
+    """The path, or the nearest folder above that is there."""
+    while not os.path.lexists(path):
+        path = path.parent
+    return Path(os.path.realpath(path))
 
 
 def _files_read(verdicts: Iterable[Verdict]) -> Iterator[Path]:

@@ -1,6 +1,6 @@
 """What one command may do to the machine, in words that every kind of sandbox understands."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +16,10 @@ class Access:
     """What must not be written although it lies in something writable. Bubblewrap holds it, Landlock cannot."""
     network: bool = False
     """It may use TCP."""
+
+    def with_writable(self, path: str) -> "Access":
+        """The same, and this may be written too."""
+        return replace(self, writable=(*self.writable, path))
 
 
 def lies_in(path: str, folder: str) -> bool:

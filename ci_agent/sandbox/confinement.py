@@ -1,6 +1,7 @@
 """How one command is confined: by a Landlock ruleset that it takes upon itself, or by a program that starts it."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TypeAlias, assert_never
 
 from ci_agent.json_types import JsonObject
@@ -36,3 +37,25 @@ def confinement_from_json(value: JsonObject | None) -> Confinement | None:
     if "landlock" in value:
         return ruleset_from_json(value["landlock"])
     return Wrapper(tuple(value["wrapper"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Confined:
+    """How the commands of one call are started."""
+
+    confinement: Confinement | None = None
+    """None: there is no sandbox, and the call was meant to run without."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """More variables for them."""
+    explanation: str | None = None
+    """What they may do, in a line for a model whose command was refused something."""
+
+
+Confine: TypeAlias = Callable[[JsonObject], Confined]
+"""From the arguments of a call. Raises ToolError when the call cannot be confined as promised, and so must not run."""
+
+
+def leave_unconfined(arguments: JsonObject) -> Confined:
+    """For an embedding program that keeps commands in by other means."""
+    del arguments
+    return Confined()

@@ -1,0 +1,84 @@
+"""Every shell call of a run in the sandbox: what the policy says that the call needs, told to the kernel."""
+
+import os
+import pwd
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from ci_agent.errors import ToolError
+from ci_agent.json_types import JsonObject
+from ci_agent.policy.call_access import call_access, closed_places
+from ci_agent.policy.decide import Policy
+from ci_agent.sandbox.access import Access, lies_in
+from ci_agent.sandbox.confinement import Confine, Confined
+from ci_agent.sandbox.private_folder import PrivateFolder
+from ci_agent.sandbox.ruleset import TooManyEntriesError
+from ci_agent.sandbox.sandbox import Sandbox, confine
+from ci_agent.sandbox.secret_places import secret_places
+from ci_agent.workspace import Workspace
+
+
+def create_confine(
+    policy: Policy, sandbox: Sandbox, folder: PrivateFolder, secret_files: Iterable[Path] = ()
+) -> Confine:
+    """What confines each call of `bash` to what it was allowed for, and to the private folder for temporary files.
+
+    `secret_files`: to be closed beside those in home folders, whatever a rule spells.
+    """
+    places = secret_places(filter(None, (policy.site.around.home, _home_of_user())))
+    closed = closed_places(policy, places, secret_files)
+
+    def confine_call(arguments: JsonObject) -> Confined:
+        temporary = _temporary(folder)
+        environment = {"TMPDIR": temporary}
+        if sandbox.kind == "none":
+            return Confined(environment=environment)
+        access = call_access(policy, arguments, closed)
+        if access is None:
+            raise ToolError("what this command would do has changed since it was allowed, so it was not run; try again")
+        access = access.with_writable(temporary)
+        try:
+            confinement = confine(sandbox, access)
+        except TooManyEntriesError as error:
+            raise ToolError(f"the sandbox cannot be set up, so the command was not run: {error}") from error
+        return Confined(confinement, environment, _explain(access, sandbox, policy.site.workspace, temporary))
+
+    return confine_call
+
+
+def _home_of_user() -> Path | None:
+    """Some systems give a job another HOME than its user's own."""
+    try:
+        return Path(os.path.realpath(pwd.getpwuid(os.getuid()).pw_dir))
+    except (KeyError, OSError):
+        return None
+
+
+def _temporary(folder: PrivateFolder) -> str:
+    try:
+        return str(folder.path())
+    except OSError as error:
+        raise ToolError(f"there is no place for temporary files, so the command was not run: {error}") from error
+
+
+def _explain(access: Access, sandbox: Sandbox, workspace: Workspace, temporary: str) -> str:
+    places = [_shown(path, workspace) for path in access.writable if path != temporary]
+    parts = [f"may write {', '.join([*places, '$TMPDIR'])} and nothing else"]
+    if not access.network:
+        parts.append("may not use the network")
+    closed = list(_closed_in_workspace(access, workspace))
+    if closed:
+        parts.append(f"may not read {', '.join(closed)}")
+        if sandbox.kind == "landlock":
+            parts.append("cannot read back what it newly makes in the folder of a file that it may not read")
+    return f"[The sandbox refused something if it says so above: this call {'; it '.join(parts)}.]"
+
+
+def _shown(path: str, workspace: Workspace) -> str:
+    return "the workspace" if path == str(workspace.root) else workspace.display(Path(path))
+
+
+def _closed_in_workspace(access: Access, workspace: Workspace) -> Iterator[str]:
+    for path in access.hidden:
+        if lies_in(path, str(workspace.root)) and os.path.lexists(path):
+            yield workspace.display(Path(path))
