@@ -95,8 +95,10 @@ class Policy:
         rules = self.rules.for_tool(tool)
         return bool(rules.allow) and not rules.is_forbidden
 
-    def permits_path(self, tool: str, access: Literal["read", "write"], path: Path) -> bool:
+    def permits_path(self, tool: str, access: Literal["list", "read", "write"], path: Path) -> bool:
         """Whether a file tool may open a resolved path, its other arguments aside. Never raises; safe in threads.
+
+        `list` is about the names in a folder.
 
         For a tool that is about to open a file, and for `grep` to pass over what must not be read.
         """
@@ -115,13 +117,13 @@ class Policy:
         except Exception:  # noqa: BLE001  # as in `decide`
             return False
 
-    def _permits_path(self, tool: str, access: Literal["read", "write"], path: Path) -> bool:
+    def _permits_path(self, tool: str, access: Literal["list", "read", "write"], path: Path) -> bool:
         around, root = self.site.around, self.site.workspace.root
-        if access == "read":
-            guarded = guard_read(path, around, by_tool=True)
-        else:
+        if access == "write":
             guarded = guard_write(path, root, around, by_tool=True)
-        fact = FileFact(access, path, path, guarded=guarded)
+        else:
+            guarded = guard_read(path, around, by_tool=True)
+        fact = FileFact(access, path, path, is_folder=access == "list", guarded=guarded)
         rules = self.rules.for_tool(tool)
         forbidden = Denials(self.site, self.rules, tool, {}, DiskBudget(), self.second_names).of_path(fact)
         near = {rule.id: rule for _, rule in rules.paths.near(fact.names)}

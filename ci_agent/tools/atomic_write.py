@@ -9,12 +9,8 @@ from pathlib import Path
 
 from ci_agent.cancellation import CancelToken
 from ci_agent.errors import ToolError
-from ci_agent.tools.file_access import (
-    FileAccess,
-    enter_folder,
-    kind_of,
-    os_errors_explained,
-)
+from ci_agent.tools.beneath import enter_folder
+from ci_agent.tools.file_access import FileAccess, kind_of, os_errors_explained
 
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -48,7 +44,10 @@ def write_atomically(
     files.require("write", path)
     if path.parent == path:
         raise ToolError(f"{shown} is a folder; give the path of a file.")
-    with os_errors_explained(files, path, "cannot be written"), enter_folder(path.parent, create=True) as folder:
+    with (
+        os_errors_explained(files, path, "cannot be written"),
+        enter_folder(path.parent, files.enter, create=True) as folder,
+    ):
         before = _existing_file(path.name, folder, shown)
         if expected is not None and (before is None or version_of(before) != expected):
             raise ToolError(f"{shown} was changed by someone else meanwhile; read it again, then repeat the edit.")

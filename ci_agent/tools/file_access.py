@@ -4,16 +4,17 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Literal, TypeAlias
 
 from ci_agent.errors import ToolError
 from ci_agent.terminal import printable
+from ci_agent.tools.beneath import EnterFolder, best_way_in, enter_folder
 from ci_agent.workspace import InvalidPathError, Workspace
 
-FileEffect: TypeAlias = Literal["read", "write"]
+FileEffect: TypeAlias = Literal["list", "read", "write"]
 
 Permits: TypeAlias = Callable[[FileEffect, Path], bool]
 """The policy's answer about one resolved path that is about to be opened. Called from several threads."""
@@ -29,6 +30,7 @@ class FileAccess:
 
     workspace: Workspace
     permits: Permits
+    enter: EnterFolder = field(default_factory=best_way_in)
 
     def resolve(self, text: str) -> Path:
         """The one interpretation of the model's path; ToolError for text that is no path."""
@@ -41,16 +43,15 @@ class FileAccess:
         """Ask the policy about a resolved path once more, now that it is about to be opened; ToolError for a no."""
         _refuse_kernel_folders(self, path)
         if not self.permits(effect, path):
-            verb = "read" if effect == "read" else "written"
-            raise NotPermittedError(f"{self.show(path)} may not be {verb}: the policy does not allow it.")
+            raise NotPermittedError(f"{self.show(path)} may not be {_DONE[effect]}: the policy does not allow it.")
 
     def show(self, path: Path) -> str:
         """The path for people and models: relative inside the workspace, invisible characters escaped."""
         return printable(self.workspace.display(path))
 
 
-# O_PATH asks for no right to list a folder that is only passed through. macOS has none.
-_PASS_THROUGH = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_DONE: dict[FileEffect, str] = {"list": "listed", "read": "read", "write": "written"}
+
 _LIST_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # O_NONBLOCK: a pipe that took the file's place must not block the open.
 _READ_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -88,30 +89,17 @@ def open_file(files: FileAccess, path: Path, effect: FileEffect = "read") -> Ite
 
 @contextmanager
 def open_folder(files: FileAccess, path: Path) -> Iterator[int]:
-    """A descriptor of the folder at a resolved path, fit for listing it. The names in it are nothing to permit."""
+    """A descriptor of the folder at a resolved path, fit for listing it.
+
+    Whoever begins there asks for the permission to list it; what lies beneath, no link leads out of.
+    """
     _refuse_kernel_folders(files, path)
-    with os_errors_explained(files, path, "cannot be listed"), enter_folder(path) as folder:
+    with os_errors_explained(files, path, "cannot be listed"), enter_folder(path, files.enter) as folder:
         descriptor = os.open(".", _LIST_FOLDER, dir_fd=folder)
         try:
             yield descriptor
         finally:
             os.close(descriptor)
-
-
-@contextmanager
-def enter_folder(path: Path, *, create: bool = False) -> Iterator[int]:
-    """A descriptor to act beneath (`dir_fd`), reached from `/` name by name without following one link.
-
-    `create` makes the folders that are missing. Raises OSError.
-    """
-    descriptor = os.open("/", _PASS_THROUGH)
-    try:
-        for name in path.parts[1:]:
-            above, descriptor = descriptor, _enter(name, descriptor, create)
-            os.close(above)
-        yield descriptor
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager
@@ -148,19 +136,8 @@ _ADVICE = {
 }
 
 
-def _enter(name: str, above: int, create: bool) -> int:
-    try:
-        return os.open(name, _PASS_THROUGH, dir_fd=above)
-    except FileNotFoundError:
-        if not create:
-            raise
-    with suppress(FileExistsError):  # somebody else was faster; if it is no folder, the open below says so
-        os.mkdir(name, dir_fd=above)
-    return os.open(name, _PASS_THROUGH, dir_fd=above)
-
-
 def _open_regular_file(files: FileAccess, path: Path) -> int:
-    with enter_folder(path.parent) as folder:
+    with enter_folder(path.parent, files.enter) as folder:
         # Looked at before it is opened, because opening a device can already do something.
         _require_regular_file(os.stat(path.name or ".", dir_fd=folder, follow_symlinks=False), files, path)
         descriptor = os.open(path.name, _READ_FILE, dir_fd=folder)

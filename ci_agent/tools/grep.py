@@ -24,7 +24,7 @@ from ci_agent.tools.globs import PathGlob, compile_glob_argument
 from ci_agent.tools.grep_lines import GROUP_SEPARATOR, Limits, ShownMatches, show_matches
 from ci_agent.tools.line_search import LinePattern, compile_pattern, search_lines
 from ci_agent.tools.missing import require_existence
-from ci_agent.tools.ripgrep import may_match, rust_expression
+from ci_agent.tools.ripgrep import Ripgrep, may_match, rust_expression
 from ci_agent.tools.text_document import presentable
 from ci_agent.tools.text_stream import detect_encoding, read_head, utf8_chunks
 from ci_agent.tools.truncate import MAX_BYTES, count_of
@@ -94,16 +94,16 @@ class _Found:
 @dataclass(frozen=True, slots=True)
 class _Grep:
     files: FileAccess
-    ripgrep: Path | None
+    ripgrep: Ripgrep | None
 
 
-def create_grep_tool(files: FileAccess, ripgrep: Path | None = None) -> Tool:
+def create_grep_tool(files: FileAccess, ripgrep: Ripgrep | None = None) -> Tool:
     """`ripgrep` makes searching many files faster and changes no answer; `find_ripgrep` looks for it."""
     tool = _Grep(files, ripgrep)
 
     def run(arguments: JsonObject, cancel: CancelToken) -> ToolResult:
         start = files.resolve(arguments.get("path", "."))
-        require_existence(files, start, None)
+        require_existence(files, start, "list")
         query = _query(arguments)
         found = _Found()
         if os.path.isdir(start):

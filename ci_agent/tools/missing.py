@@ -13,13 +13,12 @@ from ci_agent.tools.file_access import FileAccess, FileEffect, kind_of, open_fol
 _MAX_NAMES = 2_000
 
 
-def require_existence(files: FileAccess, path: Path, effect: FileEffect | None) -> None:
+def require_existence(files: FileAccess, path: Path, effect: FileEffect) -> None:
     """ToolError when nothing is at the resolved path, and when the policy does not even let one know.
 
-    `effect` is what is about to happen to the path; None: no more than the listing of names.
+    `effect` is what is about to happen to the path.
     """
-    if effect:
-        files.require(effect, path)
+    files.require(effect, path)
     try:
         os.lstat(path)
     except (FileNotFoundError, NotADirectoryError) as error:
@@ -29,15 +28,15 @@ def require_existence(files: FileAccess, path: Path, effect: FileEffect | None) 
 
 
 def require_folder(files: FileAccess, path: Path) -> None:
-    """ToolError unless the resolved path is a folder. Listing names is nothing that the policy is asked about."""
-    require_existence(files, path, None)
+    """ToolError unless the resolved path is a folder whose names may be listed."""
+    require_existence(files, path, "list")
     with os_errors_explained(files, path, "cannot be listed"):
         mode = os.lstat(path).st_mode
     if not stat.S_ISDIR(mode):
         raise ToolError(f"{files.show(path)} is {kind_of(mode)}, not a folder.")
 
 
-def _suggestion(files: FileAccess, path: Path, effect: FileEffect | None) -> str:
+def _suggestion(files: FileAccess, path: Path, effect: FileEffect) -> str:
     if not os.path.lexists(path.parent):
         return f"Its folder {files.show(path.parent)} does not exist either; look with ls or find."
     if not os.path.isdir(path.parent):
@@ -48,10 +47,10 @@ def _suggestion(files: FileAccess, path: Path, effect: FileEffect | None) -> str
     return f"Did you mean {', '.join(printable(name) for name in close)}?"
 
 
-def _permitted_names(files: FileAccess, folder: Path, effect: FileEffect | None) -> list[str]:
+def _permitted_names(files: FileAccess, folder: Path, effect: FileEffect) -> list[str]:
     try:
         with open_folder(files, folder) as descriptor, os.scandir(descriptor) as entries:
             names = [entry.name for entry in islice(entries, _MAX_NAMES)]
     except ToolError:
         return []
-    return [name for name in names if effect is None or files.permits(effect, folder / name)]
+    return [name for name in names if files.permits(effect, folder / name)]

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from ci_agent.process import Processes
 from ci_agent.tool import Tool
 from ci_agent.tools.bash import create_bash_tool
 from ci_agent.tools.edit import create_edit_tool
@@ -20,7 +21,7 @@ from ci_agent.tools.time_limit import with_time_limit
 from ci_agent.tools.write import create_write_tool
 from ci_agent.workspace import Workspace
 
-PermitsPath: TypeAlias = Callable[[str, Literal["read", "write"], Path], bool]
+PermitsPath: TypeAlias = Callable[[str, Literal["list", "read", "write"], Path], bool]
 """Whether the tool of this name may open a resolved path."""
 
 DEFAULT_TIMEOUT_S = 30.0
@@ -50,6 +51,7 @@ class ToolSettings:
     """Whether a URL may be fetched from the address that its host was resolved to."""
     environment: Mapping[str, str]
     """All that child processes get."""
+    processes: Processes
     timeout_s: float | None = None
     """For each call, whatever it asks for; None: 120 for bash (up to 600 if it asks), 30 for the others."""
     spill_folder: Path | None = None
@@ -57,7 +59,7 @@ class ToolSettings:
 
 def create_tools(settings: ToolSettings) -> dict[str, Tool]:
     """Every built-in tool by its name, each with its time limit."""
-    ripgrep = find_ripgrep(settings.environment.get("PATH", ""), settings.workspace)
+    ripgrep = find_ripgrep(settings.environment.get("PATH", ""), settings.workspace, settings.processes)
     creators = _FILE_TOOLS | {"grep": partial(create_grep_tool, ripgrep=ripgrep)}
     tools = [create(_file_access(name, settings)) for name, create in creators.items()]
     tools.append(create_fetch_tool(settings.permits_address))
@@ -65,6 +67,7 @@ def create_tools(settings: ToolSettings) -> dict[str, Tool]:
     bash = create_bash_tool(
         settings.workspace,
         settings.environment,
+        settings.processes,
         default_timeout_s=settings.timeout_s or DEFAULT_BASH_TIMEOUT_S,
         max_timeout_s=settings.timeout_s or MAX_BASH_TIMEOUT_S,
         spill_folder=settings.spill_folder,
@@ -83,5 +86,6 @@ def tools_without_a_run() -> dict[str, Tool]:
         permits_path=lambda _name, _effect, _path: False,
         permits_address=lambda _url, _address: False,
         environment={},
+        processes=Processes(),
     )
     return create_tools(settings)

@@ -10,6 +10,7 @@ from ci_agent.messages import TextContent
 from ci_agent.tool import Tool, ToolResult
 from ci_agent.tools.file_access import FileAccess
 from ci_agent.tools.find import create_find_tool
+from ci_agent.tools.ls import create_ls_tool
 
 Call = Callable[..., ToolResult]
 TextOf = Callable[[ToolResult], str]
@@ -77,7 +78,7 @@ def test_what_a_glob_finds(
 def test_names_are_listed_also_of_files_that_may_not_be_read(
     tree: Path, files: FileAccess, call: Call, text_of: TextOf
 ) -> None:
-    find = create_find_tool(replace(files, permits=lambda _effect, _path: False))
+    find = create_find_tool(replace(files, permits=lambda effect, _path: effect == "list"))
     assert text_of(call(find, pattern=".env")) == ".env"
 
 
@@ -121,3 +122,14 @@ def test_what_cannot_be_found_says_why(
 ) -> None:
     with pytest.raises(ToolError, match=reason):
         call(find, **arguments)
+
+
+@pytest.mark.parametrize("create", [create_find_tool, create_ls_tool], ids=["find", "ls"])
+def test_the_policy_is_asked_once_more_about_the_folder_itself(
+    tree: Path, files: FileAccess, call: Call, create: Callable[[FileAccess], Tool]
+) -> None:
+    tool = create(replace(files, permits=lambda effect, path: (effect, path) != ("list", tree / "src")))
+    arguments = {"pattern": "*"} if tool.name == "find" else {}
+    call(tool, **arguments)
+    with pytest.raises(ToolError, match=r"^src may not be listed: the policy does not allow it\.$"):
+        call(tool, path="src", **arguments)
