@@ -247,7 +247,17 @@ def _decode_line(line: bytes) -> JsonObject | None:
         record = parse_json(line.decode())
     except ValueError:
         return None
-    return record if isinstance(record, dict) and type(record.get("seq")) is int and "kind" in record else None
+    if not isinstance(record, dict) or type(record.get("seq")) is not int or "kind" not in record:
+        return None
+    return record if _is_text(line, record) else None
+
+
+def _is_text(line: bytes, record: JsonObject) -> bool:
+    """Whether every character of it can be written again: no half of a surrogate pair, as no run writes one."""
+    try:
+        return b"\\u" not in line or bool(json_text(record).encode())
+    except UnicodeEncodeError:
+        return False
 
 
 def _chain_problems(record: JsonObject, line: bytes, seq: int, head: str) -> list[str]:

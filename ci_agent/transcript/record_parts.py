@@ -162,7 +162,7 @@ class ModelRecord(Closed):
 
 class PolicyRecord(Closed):
     name: str
-    sha256: str
+    sha256: Sha256
     rules: Count
     limits: JsonObject
 
