@@ -1,4 +1,4 @@
-"""The real command on a task with every kind of call, in folders of its own, and what must hold of whatever it leaves."""
+"""The real command on a task with every kind of call, in folders of its own; what must hold of all that it leaves."""
 
 import json
 import os
@@ -185,11 +185,14 @@ class Lab:
     def check_success(self) -> None:
         """The whole task is on record, and was done."""
         self.check_whole()
+        self.check_everything_was_done()
+        assert os.listdir(self.out) == ["t.json"]
+
+    def check_everything_was_done(self) -> None:
         document = json.loads(self.transcript.read_text())
         assert tuple(call["id"] for call in document["tool_calls"]) == CALLS
         assert document["result"]["tool_calls"] == {"ok": 8, "error": 1, "denied": 1, "cancelled": 0}
         assert self.effects() == set(EFFECTS)
-        assert os.listdir(self.out) == ["t.json"]
 
     def read_journal(self) -> JournalContents:
         return read_journal(self.journal)

@@ -1,0 +1,190 @@
+"""The Nth system call of a kind fails, for N = 1, 2, ...: the run ends, says so, and never calls a broken record whole."""
+
+import errno
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.hard.conftest import Ended, Lab, MakeLab
+
+ERRORS = ("ENOSPC", "EIO", "EMFILE", "EINTR", "EAGAIN")
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux" or shutil.which("cc") is None, reason="needs Linux and a C compiler"
+)
+
+
+@dataclass(frozen=True)
+class Fault:
+    call: str
+    error: str
+    """An errno's name; SHORT: half is written, and no error."""
+    lasts: bool = False
+    """Every call from that one on fails, as with a disk that stays full."""
+    everywhere: bool = False
+    """Calls about any file once the run has begun; else those about the record's folder, from the very start."""
+
+
+@dataclass(frozen=True)
+class Faulty:
+    ended: "Ended"
+    seen: int
+    """Calls of the kind."""
+    failed: int
+
+
+Break: TypeAlias = Callable[["Lab", Fault, int], Faulty]
+
+
+@pytest.fixture(scope="session")
+def failing_calls(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    library = tmp_path_factory.mktemp("shim") / "failing_calls.so"
+    source = Path(__file__).with_name("failing_calls.c")
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"], check=True, timeout=60)
+    return library
+
+
+@pytest.fixture
+def run_with(failing_calls: Path) -> Break:
+    """Runs the task with the Nth call failing; 0: none, they are counted."""
+
+    def run(lab: "Lab", fault: Fault, nth: int) -> Faulty:
+        seen = lab.folder / "seen"
+        seen.write_bytes(bytes(32))
+        ended = lab.run(env=_environment(failing_calls, lab, fault, nth, seen), timeout_s=60)
+        _, _, calls, failed = struct.unpack("iill", seen.read_bytes()[:24])
+        return Faulty(ended, calls, failed)
+
+    return run
+
+
+def _environment(library: Path, lab: "Lab", fault: Fault, nth: int, seen: Path) -> Mapping[str, str]:
+    return {
+        "LD_PRELOAD": str(library),
+        "FAULT_CALL": fault.call,
+        "FAULT_NTH": str(nth),
+        "FAULT_ERRNO": str(0 if fault.error == "SHORT" else getattr(errno, fault.error)),
+        "FAULT_ON": "0" if fault.lasts else "1",
+        "FAULT_BELOW": "" if fault.everywhere else str(lab.out),
+        "FAULT_ARM": str(lab.folder / "script.yaml") if fault.everywhere else "",
+        "FAULT_SEEN": str(seen),
+    }
+
+
+ON_THE_RECORD = [
+    *(Fault(call, error) for call in ("write", "fsync", "rename", "open") for error in ERRORS),
+    *(Fault(call, "EIO") for call in ("close", "ftruncate", "flock", "read", "unlink")),
+    *(Fault(call, "ENOSPC", lasts=True) for call in ("write", "fsync", "rename", "open", "ftruncate")),
+    Fault("write", "SHORT"),
+    Fault("close", "EINTR"),
+]
+
+ANYWHERE = [
+    *(Fault("open", error, everywhere=True) for error in ("EMFILE", "EIO")),
+    *(Fault("write", error, everywhere=True) for error in ("ENOSPC", "EIO", "EAGAIN", "EINTR", "SHORT")),
+    *(Fault("fork", error, everywhere=True) for error in ("EAGAIN", "ENOSPC")),
+    *(Fault(call, "EMFILE", everywhere=True) for call in ("pipe", "mkdir")),
+    *(Fault("pthread_create", "EAGAIN", lasts=lasts, everywhere=True) for lasts in (False, True)),
+    *(Fault(call, "EIO", everywhere=True) for call in ("close", "read", "rename", "fsync")),
+    *(Fault(call, "EMFILE", lasts=True, everywhere=True) for call in ("open", "pipe")),
+    Fault("write", "ENOSPC", lasts=True, everywhere=True),
+]
+
+
+def _name(fault: Fault) -> str:
+    return f"{fault.call}-{fault.error}{'-lasting' if fault.lasts else ''}{'-anywhere' if fault.everywhere else ''}"
+
+
+@pytest.mark.hard
+@pytest.mark.parametrize("fault", ON_THE_RECORD, ids=_name)
+def test_every_call_about_the_record_fails_once(make_lab: "MakeLab", run_with: Break, fault: Fault) -> None:
+    for nth in count(1):
+        lab = make_lab(nth)
+        done = run_with(lab, fault, nth)
+        _check(lab, fault, done.ended)
+        if not done.failed:
+            assert done.ended.code == 0
+            assert done.seen == nth - 1 > 0
+            return
+
+
+@pytest.mark.hard
+@pytest.mark.parametrize("fault", ANYWHERE, ids=_name)
+def test_a_call_about_anything_fails(make_lab: "MakeLab", run_with: Break, fault: Fault) -> None:
+    lab = make_lab("none")
+    seen = run_with(lab, fault, 0).seen
+    lab.check_success()
+    for nth in _spread(seen, at_most=12):
+        lab = make_lab(nth)
+        _check(lab, fault, run_with(lab, fault, nth).ended)
+
+
+@pytest.mark.parametrize(
+    ("fault", "nth"),
+    [
+        (Fault("write", "ENOSPC", lasts=True), 5),
+        (Fault("fsync", "EIO"), 4),
+        (Fault("rename", "EIO"), 1),
+        (Fault("open", "EMFILE"), 1),
+        (Fault("fork", "EAGAIN", everywhere=True), 1),
+    ],
+    ids=lambda value: _name(value) if isinstance(value, Fault) else str(value),
+)
+def test_a_fault_that_is_told(lab: "Lab", run_with: Break, fault: Fault, nth: int) -> None:
+    done = run_with(lab, fault, nth)
+    assert done.failed
+    _check(lab, fault, done.ended)
+
+
+def _spread(total: int, at_most: int) -> Iterator[int]:
+    """Numbers from 1 to the total, both included, as evenly as integers are."""
+    steps = min(total, at_most) - 1
+    yield from sorted({1 + number * (total - 1) // max(steps, 1) for number in range(steps + 1)})
+
+
+def _check(lab: "Lab", fault: Fault, done: "Ended") -> None:
+    assert lab.orphans() == []
+    if done.code == 0:
+        _check_success(lab, fault)
+    else:
+        _check_failure(lab, done)
+    if fault.call != "unlink":  # what cannot be removed stays
+        assert lab.litter() == []
+
+
+def _check_success(lab: "Lab", fault: Fault) -> None:
+    """Nothing is missing; a fault far from the record may have become a call's error, for the model to read."""
+    lab.check_whole()
+    calls = json.loads(lab.transcript.read_text())["tool_calls"]
+    assert len(calls) == 10
+    if not fault.everywhere:
+        lab.check_everything_was_done()
+
+
+def _check_failure(lab: "Lab", done: "Ended") -> None:
+    """One line for a person; the record, as far as it came, is in order and does not say that all went well."""
+    assert "Traceback" not in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("ci-agent: ") or lab.transcript.exists()
+    assert done.code in (1, 3, 4, 70)
+    if lab.transcript.exists():
+        lab.check_whole(exit_code=None)
+        assert _result(lab)["exit_code"] == done.code or lab.journal.exists()
+    if lab.journal.exists() and os.path.getsize(lab.journal) and lab.read_journal().records:
+        lab.recovered()
+    else:
+        assert lab.transcript.exists() or lab.effects() == set()
+
+
+def _result(lab: "Lab") -> Any:
+    return json.loads(lab.transcript.read_text())["result"]
