@@ -118,7 +118,7 @@ def file_fact(
         at_stake = _at_stake_beneath(site, path, effect, is_folder, place)
         if beneath is not None and effect == "write":
             at_stake = [*(at_stake or ()), *beneath]
-        guarded = _guard(site, path, at_stake, place)
+        guarded = _guard(site, path, at_stake, place, deleted=effect == "delete")
     return FileFact(effect, path, written, is_folder, recursive, guarded, place.argument, place.span)
 
 
@@ -160,9 +160,15 @@ def _arriving(site: Site, use: FileUse, place: Place) -> list[Names]:
     return names if use.contents else list(UNKNOWN_NAMES)
 
 
-def _guard(site: Site, path: Path, beneath: list[Names] | None, place: Place) -> Guarded:
+def _guard(site: Site, path: Path, beneath: list[Names] | None, place: Place, *, deleted: bool = False) -> Guarded:
     return guard_write(
-        path, site.workspace.root, site.around, beneath=beneath, by_tool=place.by_tool, budget=place.budget
+        path,
+        site.workspace.root,
+        site.around,
+        beneath=beneath,
+        by_tool=place.by_tool,
+        deleted=deleted,
+        budget=place.budget,
     )
 
 

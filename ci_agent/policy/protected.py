@@ -71,25 +71,27 @@ def guard_write(  # noqa: PLR0913 - half of them by name
     *,
     beneath: Iterable[Names] | None = None,
     by_tool: bool = False,
+    deleted: bool = False,
     budget: DiskBudget | None = None,
 ) -> Guarded:
     """For a path that is written or deleted.
 
     `beneath`: the names, relative to the path, that are meant as well; None: it is meant alone.
+    `deleted`: that is all; what the file holds stays under its other names.
     """
     sealed = _sealed_for_all(path, around, by_tool) or _at_stake(path, around, whole=beneath is not None)
     if sealed is not None:
         return Guarded(sealed=sealed)
     inside = _below(path, workspace)
-    runs = set(_runs_in(inside)) | _kernel_run(path)
+    runs = set(_runs_in(_as_elsewhere(inside))) | _kernel_run(path)
     for names in beneath or ():
         runs.update(_runs_in((*inside, *fold_names(names))))
         if names[-1] == _HEAD and ".git" not in (*inside, *fold_names(names)):
             runs.add((fold(_HEAD),))
     if ".git" not in inside:
         runs.update(_runs_of_bare_repository(path, inside))
-    if not runs:
-        runs.update(_runs_by_second_link(path, budget or DiskBudget()))
+    if not runs and not deleted:
+        runs.update(_runs_by_second_link(path, workspace, budget or DiskBudget()))
     return Guarded(must_spell=frozenset(runs))
 
 
@@ -170,9 +172,10 @@ def _sealed_for_all(path: Path, around: Surroundings, by_tool: bool) -> str | No
 
 
 def _at_stake(path: Path, around: Surroundings, *, whole: bool) -> str | None:
+    names = fold_names(names_of(path))
     for file in around.records:
-        same = fold_names(names_of(file)) == fold_names(names_of(path))
-        if same or (whole and path in file.parents):
+        record = fold_names(names_of(file))
+        if names[: len(record)] == record or (whole and record[: len(names)] == names):
             return "the policy and the record of the run are never written by a tool"
         if _same_file(file, path):
             return "it is another name of the policy or of the record of the run"
@@ -192,6 +195,11 @@ def _below(path: Path, workspace: Path) -> Names:
     """The folded names of a path, without those of the workspace that it lies in."""
     names, root = names_of(path), names_of(workspace)
     return fold_names(names[len(root) :] if names[: len(root)] == root else names)
+
+
+def _as_elsewhere(names: Names) -> Names:
+    """The folded names as file systems of other systems take them, which a mounted one may be."""
+    return tuple(".git" if name == "git~1" else name.rstrip(". ") or name for name in names)
 
 
 def _runs_in(names: Names) -> Iterator[Run]:
@@ -224,24 +232,29 @@ def _kernel_run(path: Path) -> set[Run]:
     return {(path.parts[1],)} if is_kernel_path(path) else set()
 
 
-def _runs_by_second_link(path: Path, budget: DiskBudget) -> Iterator[Run]:
-    """A file with several links may be known under a protected name too."""
+def _runs_by_second_link(path: Path, workspace: Path, budget: DiskBudget) -> Iterator[Run]:
+    """A file with several links may be known under a protected name too, there or anywhere in the workspace."""
     try:
         status = os.lstat(path)
     except OSError:
         return
-    if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
-        for folder in path.parents:
-            for run in (GIT, WORKFLOWS):
-                if _holds(folder.joinpath(*run), path, status, budget):
-                    yield run
+    if not stat.S_ISREG(status.st_mode) or status.st_nlink < 2:
+        return
+    for folder in path.parents:
+        for run in (GIT, WORKFLOWS):
+            if _holds(folder.joinpath(*run), path, status, budget):
+                yield run
+    for names in protected_beneath(workspace, budget):
+        for run in _runs_in(fold_names(names)):
+            if _holds(workspace.joinpath(*names), path, status, budget):
+                yield run
 
 
-def _holds(folder: Path, file: Path, status: os.stat_result, budget: DiskBudget) -> bool:
-    if not os.path.isdir(folder):
-        return False
+def _holds(place: Path, file: Path, status: os.stat_result, budget: DiskBudget) -> bool:
+    if not os.path.isdir(place):
+        return _same_file(place, file)
     return any(
         entry.inode() == status.st_ino and _same_file(Path(entry.path), file)
-        for _, listing in walk(folder, budget)
+        for _, listing in walk(place, budget)
         for entry in listing.entries
     )

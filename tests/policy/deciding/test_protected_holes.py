@@ -1,0 +1,77 @@
+"""Ways around what is protected, each found by running the real programs: named as attacks, held by their denial."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ci_agent.hooks import Decision
+from ci_agent.policy.decide import Policy, compile_policy
+from ci_agent.policy.load import load_policy_source
+from ci_agent.policy.protected import Surroundings
+from ci_agent.workspace import Workspace
+
+MakePolicy = Callable[..., Policy]
+Put = Callable[..., Path]
+
+EVERYTHING = """
+    - {id: files, allow: [read, write, edit, grep, find, ls], path: [".", "**"]}
+    - {id: shell, allow: bash, command: "**", paths: [".", "**"]}
+    - {id: spelled, allow: bash, command: ["git **", "sed -i **"], paths: [".", "**"]}
+"""
+
+
+def bash(policy: Policy, command: str) -> Decision:
+    return policy.decide("bash", {"command": command})
+
+
+@pytest.mark.parametrize("name", ["sub/.git", "sub/.git/config", "sub/.github/workflows/x.yml"])
+def test_a_hard_link_to_a_protected_file_in_another_folder(
+    policy: MakePolicy, put: Put, workspace: Workspace, name: str
+) -> None:
+    os.link(put(name), workspace.root / "notes")
+    decided = policy(EVERYTHING)
+    assert bash(decided, "echo EVIL > notes").code == "hazard"
+    assert decided.decide("write", {"path": "notes", "content": "EVIL"}).code == "hazard"
+    assert bash(decided, "rm notes").effect == "allow"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [".git./config", ".git /config", ".git. ./x", "GIT~1/config", ".github./workflows /x.yml", ".GITHUB/WORKFLOWS./x"],
+)
+def test_spellings_that_other_file_systems_take_for_the_same(policy: MakePolicy, path: str) -> None:
+    decided = policy(EVERYTHING)
+    assert decided.decide("write", {"path": path, "content": ""}).code == "hazard"
+    assert bash(decided, f"mkdir -p '{path}'").code == "hazard"
+
+
+@pytest.fixture
+def recorded(workspace: Workspace, put: Put) -> Policy:
+    """A policy and a record within the workspace, within reach of wildcards."""
+    file = put("ci/policy.yml")
+    file.write_text("policy: 1\nrules:\n" + EVERYTHING)
+    put("out/t.json.journal")
+    around = Surroundings(records=(workspace.root / "out/t.json", workspace.root / "out/t.json.journal"))
+    return compile_policy(load_policy_source(file), workspace, around=around)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "mkdir -p out/t.json/x",
+        "mkdir out/t.json",
+        "touch out/t.json/x",
+        "mv CI x",
+        "rm -rf Ci",
+        "mv OUT elsewhere",
+        "rm -r OUT",
+        "rm -r Out/",
+        "echo x > Out/T.json",
+        "cp -r d/. Out",
+    ],
+)
+def test_the_record_and_the_policy_by_their_folders_in_any_case(recorded: Policy, put: Put, command: str) -> None:
+    put("d/x")
+    assert bash(recorded, command).code == "hazard"
