@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Iterator
 from typing import Final
 
-from ci_agent.sandbox.access import Access
+from ci_agent.sandbox.access import Access, lies_in
 from ci_agent.sandbox.confinement import Wrapper
 
 _TRIAL_S: Final = 10.0
@@ -58,9 +58,18 @@ def _options(access: Access) -> Iterator[str]:
     yield from ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
     for path in access.writable:
         yield from ("--bind-try", path, path)
+    yield from _protect(access)
+    yield from _hide(access)
+
+
+def _protect(access: Access) -> Iterator[str]:
+    """A folder above that could be renamed would take what is protected out of its place; a mounted one cannot be."""
+    for path in filter(os.path.lexists, access.protected):
+        above = os.path.dirname(path)
+        if any(lies_in(above, place) and above != place for place in access.writable):
+            yield from ("--bind", above, above)
     for path in access.protected:
         yield from ("--ro-bind-try", path, path)
-    yield from _hide(access)
 
 
 def _hide(access: Access) -> Iterator[str]:
