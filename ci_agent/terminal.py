@@ -15,7 +15,7 @@ def printable(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return text.replace("##[", "##\\[")
-    return "".join(map(_escaped, text)).replace("##[", "##\\[")
+    return text.translate(_ESCAPES).replace("##[", "##\\[")
 
 
 def shortened(text: str, max_chars: int) -> str:
@@ -25,23 +25,39 @@ def shortened(text: str, max_chars: int) -> str:
 
 def one_line(text: str, max_chars: int) -> str:
     """At most `max_chars` characters of it, printable, each run of white space one blank."""
-    return shortened(printable(" ".join(text.split())), max_chars)
+    return shortened(printable(" ".join(text.split())[: max_chars + 1]), max_chars)
 
 
 def prefixed(text: str, prefix: str = "| ") -> str:
     """Each line printable and behind a prefix, so that none begins with what the text says."""
-    return "\n".join(f"{prefix}{printable(line)}" for line in text.split("\n"))
+    return "\n".join(f"{prefix}{_line(line)}" for line in text.split("\n"))
 
 
 def inert_lines(text: str) -> str:
     """Each line printable, and none that begins as a workflow command does: for text that must stand at the line's
     start, as inside of Markdown's fences. Where a line can have a prefix, `prefixed` changes less."""
-    return "\n".join(_LEADING_COLONS.sub(r"\1:\\:", printable(line)) for line in text.split("\n"))
+    return "\n".join(_LEADING_COLONS.sub(r"\1:\\:", _line(line)) for line in text.split("\n"))
 
 
 _LEADING_COLONS = re.compile("^([^!-~]*)::")
 """The runner skips white space before the colons, by Unicode's idea of it and its culture's; so anything that is not
 plainly visible counts as skipped here."""
+
+
+def _line(line: str) -> str:
+    """A line of a text printable; its tabs are blanks, and the line end of other systems is none of its text."""
+    return printable(line.removesuffix("\r").expandtabs())
+
+
+class _Escapes(dict[int, str]):
+    """Each character that was met to what is shown of it."""
+
+    def __missing__(self, code: int) -> str:
+        shown = self[code] = _escaped(chr(code))
+        return shown
+
+
+_ESCAPES = _Escapes()
 
 
 def _escaped(char: str) -> str:

@@ -3,15 +3,17 @@
 import json
 import shlex
 from collections.abc import Iterator
+from itertools import islice
 
 from ci_agent.exit_codes import EXIT_CODES, ExitName, exit_name
 from ci_agent.json_types import JsonObject
-from ci_agent.reports.calls import MAX_REASON_CHARS, counts_of, short
+from ci_agent.reports.calls import MAX_REASON_CHARS, counts_of, same_problems, short
 from ci_agent.spelling import counted
 from ci_agent.terminal import one_line, printable
 
 _MAX_COMMAND_CHARS = 300
 _MAX_ERROR_CHARS = 1_000
+_MAX_COMMANDS = 3
 _MAX_DAMAGES = 3
 
 
@@ -79,17 +81,24 @@ def caveats(document: JsonObject) -> Iterator[str]:
         yield f"The journal was damaged in {len(problems) - _MAX_DAMAGES} more places: `ci-agent transcript verify`."
 
 
-def explain_command(document: JsonObject) -> str | None:
-    """The command that explains the first denial, to be copied; None when there is none, or when it would be long or
-    not what it looks like."""
+def explain_commands(document: JsonObject, max_commands: int = _MAX_COMMANDS) -> list[str]:
+    """Commands that explain the first denials, each of another kind, to be copied. One is left out that would be long
+    or not what it looks like."""
     policy = document["policy"]
-    denied = next((call for call in document["tool_calls"] if call["status"] == "denied"), None)
-    if denied is None or policy is None or denied["arguments"] is None:
+    if policy is None:
+        return []
+    denied = [call for call in document["tool_calls"] if call["status"] == "denied"]
+    commands = (_explain_command(group[0], policy["name"]) for group in same_problems(denied))
+    return list(islice(filter(None, commands), max_commands))
+
+
+def _explain_command(call: JsonObject, policy: str) -> str | None:
+    if call["arguments"] is None:
         return None
-    arguments = json.dumps(denied["arguments"], ensure_ascii=False)
-    words = ("--policy", policy["name"], "--tool", denied["tool"], "--args", arguments)
+    arguments = json.dumps(call["arguments"], ensure_ascii=False)
+    words = ("--policy", policy, "--tool", call["tool"], "--args", arguments)
     command = f"ci-agent policy explain {shlex.join(words)}"
-    return command if command == printable(command) and len(command) <= _MAX_COMMAND_CHARS else None
+    return command if len(command) <= _MAX_COMMAND_CHARS and command == printable(command) else None
 
 
 def usage_text(usage: JsonObject) -> str:

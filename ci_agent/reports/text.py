@@ -1,26 +1,25 @@
 """A transcript as text for a person: what went wrong first, then the rest, the answer, and what to do next."""
 
-import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TypeAlias
 
 from ci_agent.json_types import JsonObject
+from ci_agent.reports.call_lines import STATUS_WIDTH, call_lines
 from ci_agent.reports.calls import (
     MAX_REASON_CHARS,
-    PROBLEMS,
+    MAX_TOOL_CHARS,
     arguments_of,
     by_urgency,
     counts_of,
     decided_by,
-    how_it_ended,
     problems_of,
     same_problems,
     short,
     tool_name,
     what_went_wrong,
 )
-from ci_agent.reports.outcome import caveats, conclusion, explain_command, next_steps, usage_text, why_it_ended
+from ci_agent.reports.outcome import caveats, conclusion, explain_commands, next_steps, usage_text, why_it_ended
 from ci_agent.spelling import counted
 from ci_agent.terminal import prefixed, printable, shortened
 
@@ -30,14 +29,7 @@ Paint: TypeAlias = Callable[[str, int], str]
 _COLORS = {"denied": 31, "error": 31, "unknown": 33, "cancelled": 33, "ok": 32}
 _BOLD = 1
 
-_STATUS_START, _STATUS_END = 2, 11
-"""Where the status stands in the line of a call."""
-
-_ROOMY_COLUMNS = 100
-"""From here on there is room for the turn as well."""
-
-_MAX_PADDED_CHARS = 40
-"""One call with long arguments pushes nobody else's ending to the right."""
+_INDENT = "  "
 
 _MAX_CALLS_IN_SIGHT = 20
 """With more calls behind the problems, these have left the screen when the outcome is read, and are named again."""
@@ -87,39 +79,10 @@ def _calls(calls: Sequence[JsonObject], paint: Paint, columns: int | None) -> It
         yield paint("No tool calls", _BOLD)
         return
     yield f"{paint('Tool calls', _BOLD)}  {counts_of(calls)}"
-    head, width = _layout(calls, columns)
-    for call in by_urgency(calls):
-        first, *more = _call_lines(call, head(call), width, columns)
-        status = paint(first[_STATUS_START:_STATUS_END], _COLORS[call["status"]])
-        yield f"{first[:_STATUS_START]}{status}{first[_STATUS_END:]}"
-        yield from more
-
-
-def _layout(calls: Sequence[JsonObject], columns: int | None) -> tuple[Callable[[JsonObject], str], int]:
-    """What stands before the arguments of a call, and how wide the arguments are."""
-    seq_width = max(len(str(call["seq"])) for call in calls)
-    turn_width = max(len(str(call["turn"])) for call in calls)
-    tool_width = max(len(tool_name(call)) for call in calls)
-    roomy = columns is None or columns >= _ROOMY_COLUMNS
-
-    def head(call: JsonObject) -> str:
-        turn = f"turn {call['turn']:<{turn_width}}  " if roomy else ""
-        return f"  {call['status']:<9}  #{call['seq']:<{seq_width}}  {turn}{tool_name(call):<{tool_width}}  "
-
-    return head, min(max(len(arguments_of(call)) for call in calls), _MAX_PADDED_CHARS)
-
-
-def _call_lines(call: JsonObject, head: str, width: int, columns: int | None) -> list[str]:
-    arguments, ending = arguments_of(call), how_it_ended(call)
-    line = f"{head}{arguments:<{width}}  {ending}"
-    if columns is None or len(line) <= columns:
-        return [line]
-    if call["status"] not in PROBLEMS:
-        room = max(columns - len(head) - len(ending) - 2, 8)
-        return [f"{head}{shortened(arguments, room):<{min(width, room)}}  {ending}"]
-    indent = " " * (_STATUS_END + 2) + "| "
-    first = f"{head}{shortened(arguments, max(columns - len(head), 8))}"
-    return [first, *textwrap.wrap(ending, max(columns, 40), initial_indent=indent, subsequent_indent=indent)]
+    ordered = by_urgency(calls)
+    for call, (first, *more) in zip(ordered, call_lines(ordered, columns and columns - len(_INDENT)), strict=True):
+        yield f"{_INDENT}{paint(first[:STATUS_WIDTH], _COLORS[call['status']])}{first[STATUS_WIDTH:]}"
+        yield from (f"{_INDENT}{line}" for line in more)
 
 
 def _answer(text: str | None, paint: Paint) -> Iterator[str]:
@@ -134,7 +97,7 @@ def _notes(notes: Sequence[JsonObject], paint: Paint) -> Iterator[str]:
     if notes:
         yield paint("Notes", _BOLD)
     for note in notes:
-        yield f"  {note['at']}  {printable(note['about'])}  {short(note['text'], MAX_REASON_CHARS)}"
+        yield f"  {note['at']}  {short(note['about'], MAX_TOOL_CHARS)}  {short(note['text'], MAX_REASON_CHARS)}"
 
 
 def _outcome(document: JsonObject, paint: Paint, columns: int | None) -> Iterator[str]:
@@ -146,9 +109,7 @@ def _outcome(document: JsonObject, paint: Paint, columns: int | None) -> Iterato
     yield from (f"  {caveat}" for caveat in caveats(document))
     yield from _named_again(document, columns)
     yield from (f"  Next: {step}" for step in next_steps(document))
-    command = explain_command(document)
-    if command is not None:
-        yield f"  Why the first denial: {command}"
+    yield from (f"  Why the first denial: {command}" for command in explain_commands(document, 1))
 
 
 def _named_again(document: JsonObject, columns: int | None) -> Iterator[str]:
