@@ -59,7 +59,7 @@ def read_run(
     perhaps: list[FileFact] = []
     workplace = _workplace(reading.site, effects, place)
     for fact in possible_files(reading.site, effects.anything, workplace, whole=not effects.known):
-        if isinstance(fact, FileFact) and reading.site.workspace.contains(fact.path):
+        if isinstance(fact, FileFact) and fact.effect == "read" and reading.site.workspace.contains(fact.path):
             perhaps.append(fact)
         else:
             found.append(fact)

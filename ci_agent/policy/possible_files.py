@@ -8,6 +8,7 @@ from typing import Final
 
 from ci_agent.policy.facts import FileFact, UnknownFact
 from ci_agent.policy.file_facts import Place, file_fact
+from ci_agent.policy.protected import FREE, guard_write
 from ci_agent.policy.site import Site
 from ci_agent.policy.words import Word
 from ci_agent.workspace import InvalidPathError, check_path_text
@@ -64,8 +65,15 @@ def _is_somewhere(text: str, folder: Path) -> bool:
 
 
 def _found(site: Site, text: str, place: Place, whole: bool) -> Iterator[FileFact | UnknownFact]:
-    """In the workspace it may be read; outside, where only a link leads to, it may be written as well."""
+    """In the workspace it may be read; outside, where only a link leads to, it may be written as well, and so may what
+    is protected by a program of which nothing is known."""
     read = file_fact(site, text, "read", place, beneath=[] if whole else None)
     yield read
-    if isinstance(read, FileFact) and not site.workspace.contains(read.path):
+    if not isinstance(read, FileFact):
+        return
+    if not site.workspace.contains(read.path):
         yield file_fact(site, text, "write", place)
+    elif whole:
+        guarded = guard_write(read.path, site.workspace.root, site.around, budget=place.budget)
+        if guarded != FREE:
+            yield FileFact("write", read.path, read.written, read.is_folder, False, guarded, read.argument, read.span)

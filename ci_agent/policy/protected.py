@@ -90,6 +90,9 @@ def guard_write(  # noqa: PLR0913 - half of them by name
             runs.add((fold(_HEAD),))
     if ".git" not in inside:
         runs.update(_runs_of_bare_repository(path, inside))
+    if inside[-1:] == WORKFLOWS[:1] and (deleted or not _holds_anything(path)):
+        # Where it is gone, another folder may take its name, with content of which the disk knows nothing yet.
+        runs.add(WORKFLOWS[:1])
     if not runs and not deleted:
         runs.update(_runs_by_second_link(path, workspace, budget or DiskBudget()))
     return Guarded(must_spell=frozenset(runs))
@@ -222,6 +225,14 @@ def _runs_of_bare_repository(path: Path, inside: Names) -> Iterator[Run]:
         above = above.parent
         if name in _GIT_PARTS and os.path.lexists(above / _HEAD):
             yield (name,)
+
+
+def _holds_anything(path: Path) -> bool:
+    try:
+        with os.scandir(path) as entries:
+            return next(entries, None) is not None
+    except OSError:
+        return False
 
 
 def _holds_git_parts(folder: Path) -> bool:

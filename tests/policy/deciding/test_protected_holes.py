@@ -75,3 +75,64 @@ def recorded(workspace: Workspace, put: Put) -> Policy:
 def test_the_record_and_the_policy_by_their_folders_in_any_case(recorded: Policy, put: Put, command: str) -> None:
     put("d/x")
     assert bash(recorded, command).code == "hazard"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "mkdir .github; mv workflows .github",
+        "mkdir -p .github && cp -r workflows .github",
+        "mkdir .github; mv -t .github workflows",
+        "mkdir -p .github/x && cp -r workflows .github",
+        "mkdir -p d/.github && mv workflows d/.github",
+        "mkdir .github; rsync -a workflows .github",
+        "install -d .github; cp -r workflows .github",
+        "mv wfdir n && mv n .GitHub",
+        "rsync -a wfdir/workflows .github",
+        "rsync -a wfdir/workflows ./.github/",
+        "rsync -a --mkpath workflows n/.github/",
+        "for i in 1 2; do cp -r workflows .github; mkdir .github; done",
+        "f() { mkdir .github; }; f; cp -r workflows .github",
+        "mkdir .github & cp -r workflows .github",
+        "if mkdir .github; then cp -r workflows .github; fi",
+        "test -d .github || mkdir .github; cp -r workflows .github/",
+        "git clone bundle .github",
+        "git worktree add .github evil",
+        "mkdir .github && cd .github && git clone ../bundle .",
+        "cp -r .github n; mv workflows n; rmdir .github; mv n .github",
+    ],
+)
+@pytest.mark.parametrize("there", [False, True], ids=["missing", "empty"])
+def test_workflows_come_with_a_folder_that_takes_the_name_of_their_parent(
+    policy: MakePolicy, put: Put, workspace: Workspace, command: str, there: bool
+) -> None:
+    for name in ("workflows/evil.yml", "wfdir/workflows/evil.yml", "bundle"):
+        put(name)
+    if there:
+        (workspace.root / ".github").mkdir()
+    assert bash(policy(EVERYTHING), command).code == "hazard", command
+
+
+@pytest.mark.parametrize(
+    "command", ["mkdir -p .github/ISSUE_TEMPLATE", "cp a .github/CODEOWNERS", "chmod -R u+w .github"]
+)
+def test_what_else_belongs_into_that_folder_is_free(policy: MakePolicy, put: Put, command: str) -> None:
+    put(".github/dependabot.yml")
+    put("a")
+    assert bash(policy(EVERYTHING), command).effect == "allow"
+    assert policy(EVERYTHING).decide("write", {"path": ".github/CODEOWNERS", "content": ""}).effect == "allow"
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["fallocate -l 10 .git/x", "ssh-keygen -f .git/hooks/x -N ''", "mytool --out=.github/workflows/x", "mytool .git"],
+)
+def test_a_program_of_which_nothing_is_known_is_not_handed_what_is_protected(
+    policy: MakePolicy, put: Put, command: str
+) -> None:
+    put(".git/hooks/y")
+    put(".github/workflows/y.yml")
+    decided = policy(EVERYTHING)
+    assert bash(decided, command).code == "hazard"
+    assert bash(decided, "mytool . hooks").effect == "allow"
+    assert bash(decided, "actionlint .github/workflows/y.yml").effect == "allow"
