@@ -22,6 +22,7 @@ from ci_agent.limits import LimitWatch
 from ci_agent.lock import hold_lock
 from ci_agent.messages import Message, TextContent, UserMessage
 from ci_agent.policy.counting import create_before_tool_call
+from ci_agent.process import Processes, open_processes
 from ci_agent.prompts import build_system_prompt, build_user_prompt
 from ci_agent.provider import Context, StreamOptions
 from ci_agent.run_parts import RunParts, build_parts
@@ -53,18 +54,20 @@ def run(
     cancel: CancelToken | None = None,
     observers: Observers | None = None,
     redactor: Redactor | None = None,
+    processes: Processes | None = None,
 ) -> RunResult:
     """Run to the end and say how it went. Nothing is printed, and no signal is handled.
 
-    `redactor` None: one of the run's own. Raises ConfigurationError before anything starts, BusyError when another run
-    holds the transcript or the lock, RecordError when the record can no longer be written. A bug passes as it is, after
-    the record has been closed.
+    `redactor`, `processes` None: the run's own. Raises ConfigurationError before anything starts, BusyError when
+    another run holds the transcript or the lock, RecordError when the record can no longer be written. A bug passes as
+    it is, after the record has been closed.
     """
     observers = observers or Observers()
     redactor = redactor or create_redactor(settings)
     place = find_place(settings.transcript)
-    parts = build_parts(settings, place, _now)
     with ExitStack() as stack:
+        processes = processes or stack.enter_context(open_processes())
+        parts = build_parts(settings, place, processes, _now)
         stack.callback(parts.models.close)
         if settings.lock is not None:
             stack.enter_context(hold_lock(settings.lock))
@@ -73,6 +76,7 @@ def run(
         journal.on_record = observers.record
         recorder = Recorder(journal, redactor, _now, time.monotonic)
         recorder.run_start(_start(settings, parts))
+        processes.prepare()
         _say_where(settings, observers, parts, place, recovered)
         happened = _execute(settings, parts, recorder, observers, cancel or CancelToken())
         ending = conclude_run(happened, settings, tampered=not journal.is_intact())

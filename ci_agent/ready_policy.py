@@ -11,7 +11,6 @@ from ci_agent.policy.decide import Policy, compile_policy
 from ci_agent.policy.load import load_policy_source
 from ci_agent.policy.protected import Surroundings
 from ci_agent.process import child_environment
-from ci_agent.process.calls import CALL_VARIABLE
 from ci_agent.workspace import open_workspace
 
 
@@ -48,5 +47,5 @@ def surroundings(
         home=real_path(home) if home else None,
         records=tuple(map(real_path, records)),
         runner_files=runner_command_files(environment),
-        exported=frozenset({*exported, CALL_VARIABLE}),
+        exported=frozenset(exported),
     )

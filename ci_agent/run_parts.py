@@ -11,7 +11,7 @@ from pathlib import Path
 from ci_agent.errors import ConfigurationError
 from ci_agent.limits import RunLimits, loosened, tightest
 from ci_agent.policy.decide import Policy, compile_policy
-from ci_agent.process import child_environment, refuse_never_passed
+from ci_agent.process import Processes, child_environment, refuse_never_passed
 from ci_agent.provider import Model
 from ci_agent.providers.outside import Outside
 from ci_agent.providers.table import OpenModels, open_models, parse_model
@@ -40,7 +40,9 @@ class RunParts:
     sandbox: SandboxFacts
 
 
-def build_parts(settings: RunSettings, place: Place, now: Callable[[], datetime]) -> RunParts:
+def build_parts(
+    settings: RunSettings, place: Place, processes: Processes, now: Callable[[], datetime]
+) -> RunParts:
     """Check the settings and build what they ask for; ConfigurationError for what cannot be had."""
     models = [_parse_model(name) for name in (settings.model, *settings.model_settings.fallbacks)]
     opened = open_models(models, settings.model_settings, Outside(settings.environment, now, random.random))
@@ -53,7 +55,7 @@ def build_parts(settings: RunSettings, place: Place, now: Callable[[], datetime]
     environment = child_environment(settings.environment, settings.pass_env, settings.secret_env)
     around = surroundings(settings.environment, records, environment)
     policy = compile_policy(settings.policy.source, workspace, around=around)
-    tools = create_tools(_tool_settings(settings, workspace, policy, environment))
+    tools = create_tools(_tool_settings(settings, workspace, policy, environment, processes))
     return RunParts(
         run_id=str(uuid.uuid4()),
         model=models[0],
@@ -96,13 +98,18 @@ def _sandbox(requested: SandboxMode) -> SandboxFacts:
 
 
 def _tool_settings(
-    settings: RunSettings, workspace: Workspace, policy: Policy, environment: Mapping[str, str]
+    settings: RunSettings,
+    workspace: Workspace,
+    policy: Policy,
+    environment: Mapping[str, str],
+    processes: Processes,
 ) -> ToolSettings:
     return ToolSettings(
         workspace=workspace,
         permits_path=policy.permits_path,
         permits_address=policy.permits_address,
         environment=environment,
+        processes=processes,
         timeout_s=settings.tool_timeout_s,
         spill_folder=settings.spill_folder,
     )

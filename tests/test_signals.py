@@ -144,15 +144,14 @@ with cancel_on_signals(cancel, second.set):
 def test_the_children_of_a_signalled_run_die_and_it_exits_with_128_and_the_number(start: Start, tmp_path: Path) -> None:
     program = start(
         """
-from ci_agent.process import ProcessCancelled, become_subreaper, child_environment, kill_all_descendants, run_process
-become_subreaper()
-command = "setsid sh -c 'echo $$ > canary; exec sleep 60' & until [ -s canary ]; do :; done; echo $PPID; sleep 60"
-def say_up(chunk):
-    print("up", chunk.decode(), end="", flush=True)
-with cancel_on_signals(cancel, kill_all_descendants) as watch:
+from ci_agent.process import ProcessCancelled, child_environment, open_processes
+command = "setsid sh -c 'echo $$ > canary; exec sleep 60' & until [ -s canary ]; do :; done; echo up; sleep 60"
+def say_up(_):
+    print("up", os.getpid(), flush=True)
+with open_processes() as processes, cancel_on_signals(cancel, processes.kill_all) as watch:
     try:
-        run_process(["sh", "-c", command], cwd=Path(__file__).parent, env=child_environment(os.environ),
-                    timeout_s=None, cancel=cancel, on_output=say_up)
+        processes.run(["sh", "-c", command], cwd=Path(__file__).parent, env=child_environment(os.environ),
+                      timeout_s=None, cancel=cancel, on_output=say_up)
     except ProcessCancelled:
         sys.exit(128 + watch.received_signal)
 """

@@ -36,7 +36,7 @@ from ci_agent.errors import CIAgentError, ConfigurationError, InternalError
 from ci_agent.json_types import JsonObject, parse_json
 from ci_agent.output_schema import MAX_OUTPUT_SCHEMA_BYTES
 from ci_agent.policy.rules import Limits
-from ci_agent.process import become_subreaper, kill_all_descendants
+from ci_agent.process import open_processes
 from ci_agent.progress import ProgressLines
 from ci_agent.prompts import ContextText
 from ci_agent.providers.table import known_models
@@ -140,8 +140,10 @@ def _run(settings: RunSettings, output: OutputFormat | None, flags: Mapping[str,
     """One run as the process's own affair: its signals cancel it, and no descendant outlives it."""
     lines = ProgressLines(partial(_log, redactor), time.monotonic, verbose=flags["verbose"])
     cancel = CancelToken()
-    become_subreaper()
-    with cancel_on_signals(cancel, kill_all_descendants, follow_parent=True) as signals:
+    with (
+        open_processes(adopt_orphans=True) as processes,
+        cancel_on_signals(cancel, processes.kill_all, follow_parent=True) as signals,
+    ):
         observers = Observers(
             observe=_ignore if flags["quiet"] else lines,
             note=_ignore if flags["quiet"] else lines.note,
@@ -150,14 +152,12 @@ def _run(settings: RunSettings, output: OutputFormat | None, flags: Mapping[str,
             delivery_problem=stdout_problem if output else lambda: None,
         )
         try:
-            return run(settings, cancel=cancel, observers=observers, redactor=redactor)
+            return run(settings, cancel=cancel, observers=observers, redactor=redactor, processes=processes)
         except CIAgentError:
             raise
         except Exception as bug:  # noqa: BLE001 - whatever it is, its traceback may hold secrets
             _log(redactor, traceback.format_exc())
             raise InternalError(f"internal error: {type(bug).__name__}; this is a bug, please report it") from None
-        finally:
-            kill_all_descendants()
 
 
 def _log(redactor: Redactor, text: str) -> None:

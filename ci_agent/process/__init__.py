@@ -1,13 +1,13 @@
 """Child processes: their environment, their output, their end, and that nothing of them stays behind.
 
-Tools start programs through `run_process` and in no other way.
+Tools start programs through `Processes.run` and in no other way.
 """
 
-from ci_agent.process.calls import become_subreaper, kill_all_descendants
 from ci_agent.process.capture import HeadAndTail, Output
-from ci_agent.process.child import ProcessCancelled, ProcessResult, run_process
 from ci_agent.process.environment import child_environment, refuse_never_passed
 from ci_agent.process.listener import OnOutput
+from ci_agent.process.processes import Processes, open_processes
+from ci_agent.process.result import ProcessCancelled, ProcessResult
 
 __all__ = [
     "HeadAndTail",
@@ -15,9 +15,8 @@ __all__ = [
     "Output",
     "ProcessCancelled",
     "ProcessResult",
-    "become_subreaper",
+    "Processes",
     "child_environment",
-    "kill_all_descendants",
+    "open_processes",
     "refuse_never_passed",
-    "run_process",
 ]

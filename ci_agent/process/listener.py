@@ -1,8 +1,7 @@
-"""Waits for everything that can happen while a child runs: output, its end, a wake-up from another thread."""
+"""Waits for everything that can happen while a command runs: output, reports, a wake-up from another thread."""
 
 import os
 import selectors
-import subprocess
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
@@ -11,6 +10,7 @@ from io import FileIO
 from typing import Self, TypeAlias
 
 from ci_agent.process.capture import HeadAndTail
+from ci_agent.process.supervised import Supervised
 
 OnOutput: TypeAlias = Callable[[bytes], None]
 
@@ -29,7 +29,6 @@ class Listener:
     """Open it with `with`; OSError when descriptors are used up."""
 
     open_streams = 0
-    child_has_ended = False
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -57,10 +56,9 @@ class Listener:
         self.open_streams += 1
         return write_end
 
-    def watch_end_of(self, process: subprocess.Popen[bytes]) -> None:
-        """Note in `child_has_ended` when it has; it is not reaped, so its id stays its own."""
-        watch = self._opened.enter_context(_open_end_watch(process))
-        self._selector.register(watch, selectors.EVENT_READ, process)
+    def watch_reports_of(self, command: Supervised) -> None:
+        """Take in what its supervisor reports, until there is no more to come."""
+        self._selector.register(command.control, selectors.EVENT_READ, command)
 
     def listen(self, timeout_s: float) -> bool:
         """Take in what has happened, after waiting for it; True if a stream had something to say, or ended."""
@@ -68,13 +66,17 @@ class Listener:
         for key, _ in self._selector.select(min(timeout_s, _LONGEST_WAIT_S)):
             if isinstance(key.data, _Stream):
                 heard |= self._read(key.fd, key.data)
-            elif key.data is None:
+            elif isinstance(key.data, Supervised):
+                self._take_reports(key.data)
+            else:
                 with suppress(BlockingIOError):
                     os.read(key.fd, 1)
-            else:
-                self.child_has_ended = True
-                self._selector.unregister(key.fd)
         return heard
+
+    def _take_reports(self, command: Supervised) -> None:
+        command.take_reports()
+        if command.is_over:
+            self._selector.unregister(command.control)
 
     def _read(self, descriptor: int, stream: _Stream) -> bool:
         try:
@@ -97,26 +99,3 @@ def _open_pipe(stack: ExitStack) -> tuple[FileIO, FileIO]:
     # Ready to be read is no promise: on Linux a child can open its pipe anew, and take out what we were told of.
     os.set_blocking(read_end, False)
     return stack.enter_context(FileIO(read_end)), stack.enter_context(FileIO(write_end, "w"))
-
-
-def _open_end_watch(process: subprocess.Popen[bytes]) -> FileIO:
-    try:
-        return FileIO(os.pidfd_open(process.pid))
-    except (AttributeError, OSError):  # not Linux, or before 5.3
-        return _watch_by_thread(process)
-
-
-def _watch_by_thread(process: subprocess.Popen[bytes]) -> FileIO:
-    read_end, write_end = os.pipe()
-    threading.Thread(target=_close_at_end, args=(process, write_end), daemon=True).start()
-    return FileIO(read_end)
-
-
-def _close_at_end(process: subprocess.Popen[bytes], write_end: int) -> None:
-    try:
-        if hasattr(os, "waitid"):
-            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-        else:  # macOS before Python 3.13: reaped here, and Popen keeps the status
-            process.wait()
-    finally:
-        os.close(write_end)

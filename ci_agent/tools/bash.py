@@ -7,7 +7,7 @@ from pathlib import Path
 from ci_agent.cancellation import CancelToken
 from ci_agent.errors import ToolError
 from ci_agent.json_types import JsonObject
-from ci_agent.process import HeadAndTail, OnOutput, ProcessCancelled, run_process
+from ci_agent.process import HeadAndTail, OnOutput, ProcessCancelled, Processes
 from ci_agent.tool import OnUpdate, Tool, ToolResult
 from ci_agent.tools.bash_program import USUAL_FOLDERS, find_bash
 from ci_agent.tools.command_output import present_ending, present_unfinished
@@ -31,6 +31,7 @@ _JOINING = rb"""IFS=; eval "IFS=\$' \t\n'; set --; $*" """.rstrip()
 def create_bash_tool(  # noqa: PLR0913 - settings of the tool, all but two by name
     workspace: Workspace,
     environment: Mapping[str, str],
+    processes: Processes,
     default_timeout_s: float = 120.0,
     max_timeout_s: float = 600.0,
     spill_folder: Path | None = None,
@@ -47,13 +48,13 @@ def create_bash_tool(  # noqa: PLR0913 - settings of the tool, all but two by na
     def execute(call_id: str, arguments: JsonObject, cancel: CancelToken, on_update: OnUpdate) -> ToolResult:
         nonlocal bash
         del call_id
-        bash = bash or find_bash(environment, workspace, cancel, usual_folders)
+        bash = bash or find_bash(environment, workspace, processes, cancel, usual_folders)
         argv: list[str | bytes] = [bash, "--noprofile", "--norc", "-c", "--", *_after_dash_c(arguments["command"])]
         timeout_s = min(float(arguments.get("timeout", default_timeout_s)), max_timeout_s)
         with open_spill(spill_folder, prefix="bash-") as spill:
             on_output = _each(spill.write, _reporting(on_update))
             try:
-                result = run_process(
+                result = processes.run(
                     argv, cwd=workspace.root, env=environment, timeout_s=timeout_s, cancel=cancel, on_output=on_output
                 )
             except ProcessCancelled as cancelled:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ci_agent.cancellation import CancelToken
 from ci_agent.errors import ToolError
-from ci_agent.process import run_process
+from ci_agent.process import Processes
 from ci_agent.workspace import Workspace
 
 USUAL_FOLDERS = ("/bin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin", "/opt/local/bin")
@@ -21,7 +21,11 @@ _TIMEOUT_S = 20.0
 
 
 def find_bash(
-    environment: Mapping[str, str], workspace: Workspace, cancel: CancelToken, usual: Sequence[str] = USUAL_FOLDERS
+    environment: Mapping[str, str],
+    workspace: Workspace,
+    processes: Processes,
+    cancel: CancelToken,
+    usual: Sequence[str] = USUAL_FOLDERS,
 ) -> str:
     """The first bash that is new enough, of the usual folders, then of PATH. ToolError, which says what to do, if none.
 
@@ -29,7 +33,7 @@ def find_bash(
     """
     older: list[str] = []
     for path in _candidates(environment, workspace, usual):
-        version, major = _ask_version(path, environment, cancel)
+        version, major = _ask_version(path, environment, processes, cancel)
         if major >= _LEAST_MAJOR:
             return path
         older.append(f"{path} is {version}")
@@ -48,7 +52,9 @@ def _candidates(environment: Mapping[str, str], workspace: Workspace, usual: Seq
             yield program
 
 
-def _ask_version(path: str, environment: Mapping[str, str], cancel: CancelToken) -> tuple[str, int]:
-    result = run_process([path, *_ASK_VERSION], cwd=Path("/"), env=environment, timeout_s=_TIMEOUT_S, cancel=cancel)
+def _ask_version(
+    path: str, environment: Mapping[str, str], processes: Processes, cancel: CancelToken
+) -> tuple[str, int]:
+    result = processes.run([path, *_ASK_VERSION], cwd=Path("/"), env=environment, timeout_s=_TIMEOUT_S, cancel=cancel)
     match = _VERSION.fullmatch(result.output.head)
     return (match[1].decode(), int(match[2])) if match else ("of no version that it tells", 0)

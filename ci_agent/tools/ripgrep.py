@@ -8,11 +8,12 @@ import os
 import re
 import shutil
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from ci_agent.cancellation import CancelToken
 from ci_agent.errors import ToolError
-from ci_agent.process import run_process
+from ci_agent.process import Processes
 from ci_agent.workspace import Workspace
 
 _TIMEOUT_S = 60.0
@@ -34,18 +35,24 @@ _BYTE_ORDER_MARK = r"^(?-u:\xEF\xBB\xBF|\xFF\xFE|\xFE\xFF|\x00\x00\xFE\xFF)"
 """Text behind a mark is decoded before RE2 sees it, so every such file has to be opened."""
 
 
-def find_ripgrep(path_variable: str, workspace: Workspace) -> Path | None:
+@dataclass(frozen=True, slots=True)
+class Ripgrep:
+    program: Path
+    processes: Processes
+
+
+def find_ripgrep(path_variable: str, workspace: Workspace, processes: Processes) -> Ripgrep | None:
     """The `rg` that PATH names; never one in the workspace, which a task or a dependency may have put there."""
     folders = [folder for folder in path_variable.split(os.pathsep) if os.path.isabs(folder)]
     for folder in folders:
         program = shutil.which("rg", path=folder)
         if program and not workspace.contains(Path(program).resolve()) and not workspace.contains(Path(program)):
-            return Path(program)
+            return Ripgrep(Path(program), processes)
     return None
 
 
 def may_match(
-    ripgrep: Path, expression: str, folder: Path, paths: Sequence[str], cancel: CancelToken
+    ripgrep: Ripgrep, expression: str, folder: Path, paths: Sequence[str], cancel: CancelToken
 ) -> frozenset[str] | None:
     """Those of the paths (relative to the folder) outside of which nothing matches; None: it could not tell.
 
@@ -54,8 +61,8 @@ def may_match(
     patterns = [f"--regexp={expression}", f"--regexp={_BYTE_ORDER_MARK}"]
     names = [b"./" + os.fsencode(path) for path in paths]
     try:
-        result = run_process(
-            [str(ripgrep), *_OPTIONS, *patterns, "--", *names],
+        result = ripgrep.processes.run(
+            [str(ripgrep.program), *_OPTIONS, *patterns, "--", *names],
             cwd=folder,
             env={},
             timeout_s=_TIMEOUT_S,

@@ -1,7 +1,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -9,24 +9,25 @@ from typing import Any
 import pytest
 
 from ci_agent.cancellation import CancelToken
-from ci_agent.process import ProcessResult, become_subreaper, child_environment, run_process
+from ci_agent.process import Processes, ProcessResult, child_environment, open_processes
 
 Run = Callable[..., ProcessResult]
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _subreaper() -> None:
-    become_subreaper()
+@pytest.fixture(scope="session")
+def processes() -> Iterator[Processes]:
+    with open_processes() as processes:
+        yield processes
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
+def run(tmp_path: Path, processes: Processes) -> Run:
     """Run a bash command in an empty folder."""
 
     def run_command(command: str, **options: Any) -> ProcessResult:
         settings = {"cwd": tmp_path, "env": child_environment(os.environ), "timeout_s": 60.0, "cancel": CancelToken()}
         argv = ["bash", "--noprofile", "--norc", "-c", "--", command]
-        return run_process(argv, **{**settings, **options})
+        return processes.run(argv, **{**settings, **options})
 
     return run_command
 

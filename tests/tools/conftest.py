@@ -1,4 +1,4 @@
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -6,6 +6,7 @@ import pytest
 
 from ci_agent.cancellation import CancelToken
 from ci_agent.messages import TextContent
+from ci_agent.process import Processes, open_processes
 from ci_agent.tool import Tool, ToolResult
 from ci_agent.tools.file_access import FileAccess
 from ci_agent.workspace import open_workspace
@@ -17,6 +18,12 @@ Call = Callable[..., ToolResult]
 def files(tmp_path: Path) -> FileAccess:
     """A workspace in which everything is permitted."""
     return FileAccess(open_workspace(tmp_path), lambda _effect, _path: True)
+
+
+@pytest.fixture(scope="session")
+def processes() -> Iterator[Processes]:
+    with open_processes() as processes:
+        yield processes
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from ci_agent.cancellation import CancelToken
 from ci_agent.errors import ToolError
 from ci_agent.json_types import JsonObject
 from ci_agent.messages import TextContent
-from ci_agent.process import ProcessCancelled, child_environment
+from ci_agent.process import ProcessCancelled, Processes, child_environment
 from ci_agent.tool import Tool, ToolResult
 from ci_agent.tools.bash import UPDATE_EVERY_S, create_bash_tool
 from ci_agent.tools.truncate import count_lines
@@ -23,8 +23,8 @@ TextOf = Callable[[ToolResult], str]
 
 
 @pytest.fixture
-def bash(tmp_path: Path) -> Tool:
-    return create_bash_tool(open_workspace(tmp_path), child_environment(os.environ))
+def bash(processes: Processes, tmp_path: Path) -> Tool:
+    return create_bash_tool(open_workspace(tmp_path), child_environment(os.environ), processes)
 
 
 def failure(call: Call, tool: Tool, **arguments: Any) -> ToolError:
@@ -106,8 +106,10 @@ def test_a_time_out_keeps_the_output_so_far(bash: Tool, call: Call) -> None:
     assert (details["timed_out"], details["exit_status"], details["signal"]) == (True, None, 15)
 
 
-def test_the_default_time_out_and_the_longest_one_are_the_factorys(tmp_path: Path, call: Call) -> None:
-    tool = create_bash_tool(open_workspace(tmp_path), child_environment(os.environ), 0.2, 0.4)
+def test_the_default_time_out_and_the_longest_one_are_the_factorys(
+    processes: Processes, tmp_path: Path, call: Call
+) -> None:
+    tool = create_bash_tool(open_workspace(tmp_path), child_environment(os.environ), processes, 0.2, 0.4)
     assert "timed out after 0.2 s" in str(failure(call, tool, command="sleep 60"))
     assert str(failure(call, tool, command="sleep 60", timeout=600)) == (
         "(no output)\ntimed out after 0.4 s and was killed; what it printed until then is above"
@@ -130,27 +132,33 @@ def test_a_command_runs_in_the_workspace_and_its_cd_does_not_last(
     assert text_of(call(bash, command='pwd; echo "$LEFT$1$2$*"')) == f"{tmp_path}\n\n"
 
 
-def test_a_workspace_that_is_gone_is_an_error(tmp_path: Path, call: Call) -> None:
+def test_a_workspace_that_is_gone_is_an_error(processes: Processes, tmp_path: Path, call: Call) -> None:
     (tmp_path / "gone").mkdir()
-    tool = create_bash_tool(open_workspace(tmp_path / "gone"), child_environment(os.environ))
+    tool = create_bash_tool(open_workspace(tmp_path / "gone"), child_environment(os.environ), processes)
     (tmp_path / "gone").rmdir()
     assert "cannot be started: No such file or directory" in str(failure(call, tool, command="true"))
 
 
-def test_no_start_file_is_read(tmp_path: Path, call: Call, text_of: TextOf) -> None:
+def test_no_start_file_is_read(processes: Processes, tmp_path: Path, call: Call, text_of: TextOf) -> None:
     for name in (".bashrc", ".bash_profile", ".profile", "env"):
         (tmp_path / name).write_text("echo canary\n")
     parent = {"HOME": str(tmp_path), "BASH_ENV": str(tmp_path / "env"), "ENV": str(tmp_path / "env")}
     parent["BASH_FUNC_echo%%"] = "() { printf canary; }"
-    tool = create_bash_tool(open_workspace(tmp_path), child_environment(parent, ["BASH_ENV", "ENV", "BASH_FUNC_*"]))
+    tool = create_bash_tool(
+        open_workspace(tmp_path), child_environment(parent, ["BASH_ENV", "ENV", "BASH_FUNC_*"]), processes
+    )
     assert text_of(call(tool, command="echo fine")) == "fine\n"
 
 
-def test_a_program_called_bash_in_the_workspace_is_not_the_shell(tmp_path: Path, call: Call, text_of: TextOf) -> None:
+def test_a_program_called_bash_in_the_workspace_is_not_the_shell(
+    processes: Processes, tmp_path: Path, call: Call, text_of: TextOf
+) -> None:
     fake = tmp_path / "bash"
     fake.write_text("#!/bin/sh\necho canary\n")
     fake.chmod(0o755)
-    tool = create_bash_tool(open_workspace(tmp_path), child_environment({"PATH": f"{tmp_path}:/usr/bin:/bin"}))
+    tool = create_bash_tool(
+        open_workspace(tmp_path), child_environment({"PATH": f"{tmp_path}:/usr/bin:/bin"}), processes
+    )
     assert text_of(call(tool, command="echo fine")) == "fine\n"
 
 
@@ -295,10 +303,12 @@ def test_a_quick_command_reports_nothing_on_the_way(bash: Tool) -> None:
     assert updates == []
 
 
-def test_with_a_spill_folder_the_whole_output_is_in_a_private_file(tmp_path: Path, call: Call) -> None:
+def test_with_a_spill_folder_the_whole_output_is_in_a_private_file(
+    processes: Processes, tmp_path: Path, call: Call
+) -> None:
     spills = tmp_path / "spills"
     spills.mkdir()
-    tool = create_bash_tool(open_workspace(tmp_path), child_environment(os.environ), spill_folder=spills)
+    tool = create_bash_tool(open_workspace(tmp_path), child_environment(os.environ), processes, spill_folder=spills)
     success = call(tool, command="seq 200000")
     error = failure(call, tool, command="echo bad; exit 1")
     assert success.details is not None
@@ -311,10 +321,10 @@ def test_with_a_spill_folder_the_whole_output_is_in_a_private_file(tmp_path: Pat
 
 
 def test_a_spill_folder_that_is_gone_is_on_record_and_the_command_runs(
-    tmp_path: Path, call: Call, text_of: TextOf
+    processes: Processes, tmp_path: Path, call: Call, text_of: TextOf
 ) -> None:
     gone = tmp_path / "gone"
-    tool = create_bash_tool(open_workspace(tmp_path), child_environment(os.environ), spill_folder=gone)
+    tool = create_bash_tool(open_workspace(tmp_path), child_environment(os.environ), processes, spill_folder=gone)
     result = call(tool, command="echo hi")
     details = without_duration(result.details)
     assert (text_of(result), details["output_file_problem"]) == ("hi\n", f"{gone}: No such file or directory")

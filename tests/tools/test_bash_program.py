@@ -6,7 +6,7 @@ import pytest
 
 from ci_agent.cancellation import CancelToken
 from ci_agent.errors import ToolError
-from ci_agent.process import child_environment
+from ci_agent.process import Processes, child_environment
 from ci_agent.tool import ToolResult
 from ci_agent.tools.bash import create_bash_tool
 from ci_agent.tools.bash_program import find_bash
@@ -40,65 +40,73 @@ def put(tmp_path: Path) -> Put:
     return write
 
 
-def search(workspace: Workspace, *folders: str, usual: tuple[str, ...] = ()) -> str:
-    return find_bash({"PATH": ":".join(folders)}, workspace, CancelToken(), usual)
+def search(processes: Processes, workspace: Workspace, *folders: str, usual: tuple[str, ...] = ()) -> str:
+    return find_bash({"PATH": ":".join(folders)}, workspace, processes, CancelToken(), usual)
 
 
-def test_an_old_bash_is_passed_over_for_a_new_one(workspace: Workspace, put: Put) -> None:
+def test_an_old_bash_is_passed_over_for_a_new_one(processes: Processes, workspace: Workspace, put: Put) -> None:
     old, new = put("old", "bash 3.2.57(1)-release"), put("new", "bash 5.2.15(1)-release")
-    assert search(workspace, old, new) == f"{new}/bash"
-    assert search(workspace, new, usual=(old,)) == f"{new}/bash"
+    assert search(processes, workspace, old, new) == f"{new}/bash"
+    assert search(processes, workspace, new, usual=(old,)) == f"{new}/bash"
 
 
-def test_the_usual_folders_come_before_path(workspace: Workspace, put: Put) -> None:
+def test_the_usual_folders_come_before_path(processes: Processes, workspace: Workspace, put: Put) -> None:
     usual, other = put("usual", "bash 5.0.0(1)-release"), put("other", "bash 6.1.0(1)-release")
-    assert search(workspace, other, usual=(usual,)) == f"{usual}/bash"
+    assert search(processes, workspace, other, usual=(usual,)) == f"{usual}/bash"
 
 
-def test_when_all_are_old_the_error_says_which_and_what_to_do(workspace: Workspace, put: Put) -> None:
+def test_when_all_are_old_the_error_says_which_and_what_to_do(
+    processes: Processes, workspace: Workspace, put: Put
+) -> None:
     old = put("old", "bash 3.2.57(1)-release")
     with pytest.raises(ToolError) as caught:
-        search(workspace, old)
+        search(processes, workspace, old)
     assert str(caught.value) == (
         f"commands need bash 5 or later, and {old}/bash is 3.2. Install it (macOS: brew install bash; Debian and "
         "Ubuntu: apt-get install bash) and put its folder on PATH."
     )
 
 
-def test_without_any_bash_the_error_says_so(workspace: Workspace, tmp_path: Path) -> None:
+def test_without_any_bash_the_error_says_so(processes: Processes, workspace: Workspace, tmp_path: Path) -> None:
     with pytest.raises(ToolError, match="bash 5 or later, and there is none on PATH"):
-        search(workspace, str(tmp_path), "relative")
+        search(processes, workspace, str(tmp_path), "relative")
 
 
 @pytest.mark.parametrize("version", ["", "zsh 5.9", "bash", "bash 5.2\nbash 5.2"])
-def test_what_tells_no_version_is_no_bash(workspace: Workspace, put: Put, version: str) -> None:
+def test_what_tells_no_version_is_no_bash(processes: Processes, workspace: Workspace, put: Put, version: str) -> None:
     with pytest.raises(ToolError, match="is of no version that it tells"):
-        search(workspace, put("odd", version))
+        search(processes, workspace, put("odd", version))
 
 
-def test_a_bash_of_the_workspace_is_never_taken(workspace: Workspace, put: Put, tmp_path: Path) -> None:
+def test_a_bash_of_the_workspace_is_never_taken(
+    processes: Processes, workspace: Workspace, put: Put, tmp_path: Path
+) -> None:
     inside = put("work/bin", "bash 5.2.15(1)-release")
     (tmp_path / "links").mkdir()
     (tmp_path / "links/bash").symlink_to(f"{inside}/bash")
     with pytest.raises(ToolError, match="there is none on PATH"):
-        search(workspace, inside, str(tmp_path / "links"))
+        search(processes, workspace, inside, str(tmp_path / "links"))
 
 
-def test_the_tool_refuses_to_run_a_command_with_an_old_bash(workspace: Workspace, put: Put, call: Call) -> None:
+def test_the_tool_refuses_to_run_a_command_with_an_old_bash(
+    processes: Processes, workspace: Workspace, put: Put, call: Call
+) -> None:
     old = put("old", "bash 3.2.57(1)-release")
-    tool = create_bash_tool(workspace, {"PATH": old}, usual_folders=())
+    tool = create_bash_tool(workspace, {"PATH": old}, processes, usual_folders=())
     with pytest.raises(ToolError, match="bash 5 or later"):
         call(tool, command="echo hello")
 
 
-def test_the_tool_asks_for_the_version_once(workspace: Workspace, put: Put, call: Call, text_of: TextOf) -> None:
+def test_the_tool_asks_for_the_version_once(
+    processes: Processes, workspace: Workspace, put: Put, call: Call, text_of: TextOf
+) -> None:
     new = put("new", "bash 5.2.15(1)-release")
-    tool = create_bash_tool(workspace, {"PATH": new}, usual_folders=())
+    tool = create_bash_tool(workspace, {"PATH": new}, processes, usual_folders=())
     assert not Path(f"{new}/bash.log").exists()
     assert [text_of(call(tool, command="x")) for _ in range(2)] == ["run by bash 5.2.15(1)-release\n"] * 2
     assert Path(f"{new}/bash.log").read_text() == "asked\n" * 3
 
 
-def test_the_bash_of_this_machine_is_found(workspace: Workspace) -> None:
-    path = find_bash(child_environment(os.environ), workspace, CancelToken())
+def test_the_bash_of_this_machine_is_found(processes: Processes, workspace: Workspace) -> None:
+    path = find_bash(child_environment(os.environ), workspace, processes, CancelToken())
     assert os.access(path, os.X_OK)

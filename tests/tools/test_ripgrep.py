@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 
 from ci_agent.cancellation import Cancelled, CancelToken
 from ci_agent.errors import ToolError
+from ci_agent.process import Processes
 from ci_agent.tool import ToolResult
 from ci_agent.tools.file_access import FileAccess
 from ci_agent.tools.grep import create_grep_tool
 from ci_agent.tools.line_search import LinePattern, compile_pattern, search_lines
-from ci_agent.tools.ripgrep import find_ripgrep, may_match, rust_expression
+from ci_agent.tools.ripgrep import Ripgrep, find_ripgrep, may_match, rust_expression
 from ci_agent.tools.text_stream import detect_encoding, utf8_chunks
 from ci_agent.workspace import open_workspace
 
@@ -29,9 +30,9 @@ needs_ripgrep = pytest.mark.skipif(RIPGREP is None, reason="ripgrep is not insta
 
 
 @pytest.fixture
-def ripgrep() -> Path:
+def ripgrep(processes: Processes) -> Ripgrep:
     assert RIPGREP is not None
-    return Path(RIPGREP)
+    return Ripgrep(Path(RIPGREP), processes)
 
 
 LINES = [
@@ -101,7 +102,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @example(r"cr\b$", False, False)
 @given(pattern=PATTERNS, literal=st.booleans(), ignore_case=st.booleans())
 def test_ripgrep_names_every_file_in_which_something_matches(
-    tree: Path, pattern: str, literal: bool, ignore_case: bool
+    processes: Processes, tree: Path, pattern: str, literal: bool, ignore_case: bool
 ) -> None:
     expression = rust_expression(pattern, literal=literal, ignore_case=ignore_case)
     if expression is None or RIPGREP is None:
@@ -111,7 +112,7 @@ def test_ripgrep_names_every_file_in_which_something_matches(
     except ToolError:
         return
     matching = {name for name in os.listdir(tree) if matches(compiled, (tree / name).read_bytes())}
-    named = may_match(Path(RIPGREP), expression, tree, os.listdir(tree), CancelToken())
+    named = may_match(Ripgrep(Path(RIPGREP), processes), expression, tree, os.listdir(tree), CancelToken())
     assert named is None or matching <= named, expression
 
 
@@ -165,7 +166,7 @@ def test_case_is_ignored_for_ascii_alone() -> None:
     ],
 )
 def test_the_answers_are_the_same_with_ripgrep_and_without(
-    tmp_path: Path, call: Call, ripgrep: Path, arguments: dict[str, object]
+    tmp_path: Path, call: Call, ripgrep: Ripgrep, arguments: dict[str, object]
 ) -> None:
     for number in range(150):
         (tmp_path / f"{number:03}").write_text(f"needle {number}\n\nother\n")
@@ -178,7 +179,7 @@ def test_the_answers_are_the_same_with_ripgrep_and_without(
 
 
 @needs_ripgrep
-def test_a_file_without_a_match_is_not_opened_when_there_are_many(tmp_path: Path, call: Call, ripgrep: Path) -> None:
+def test_a_file_without_a_match_is_not_opened_when_there_are_many(tmp_path: Path, call: Call, ripgrep: Ripgrep) -> None:
     for number in range(300):
         (tmp_path / f"{number:03}").write_text("needle\n" if number == 250 else "hay\n")
     asked: Counter[str] = Counter()
@@ -193,7 +194,7 @@ def test_a_file_without_a_match_is_not_opened_when_there_are_many(tmp_path: Path
 
 @needs_ripgrep
 def test_configuration_and_ignore_files_do_not_reach_ripgrep(
-    tmp_path: Path, ripgrep: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, ripgrep: Ripgrep, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "config").write_text("--invert-match\n--max-count=0\n")
     (tmp_path / ".ignore").write_text("*\n")
@@ -205,15 +206,15 @@ def test_configuration_and_ignore_files_do_not_reach_ripgrep(
 @pytest.mark.parametrize(
     "script", ["exit 2", "printf 'a\\0'; exit 2", "kill -9 $$", "head -c 9000000 /dev/zero", None], ids=str
 )
-def test_a_ripgrep_that_fails_narrows_nothing(tmp_path: Path, script: str | None) -> None:
+def test_a_ripgrep_that_fails_narrows_nothing(processes: Processes, tmp_path: Path, script: str | None) -> None:
     program = tmp_path / "rg"
     if script is not None:
         program.write_text(f"#!/bin/sh\nPATH=/usr/bin:/bin\n{script}\n")
         program.chmod(0o755)
-    assert may_match(program, "x", tmp_path, ["a"], CancelToken()) is None
+    assert may_match(Ripgrep(program, processes), "x", tmp_path, ["a"], CancelToken()) is None
 
 
-def test_cancelling_ends_ripgrep(tmp_path: Path) -> None:
+def test_cancelling_ends_ripgrep(processes: Processes, tmp_path: Path) -> None:
     program = tmp_path / "rg"
     program.write_text("#!/bin/sh\nPATH=/usr/bin:/bin\nexec sleep 60\n")
     program.chmod(0o755)
@@ -221,11 +222,11 @@ def test_cancelling_ends_ripgrep(tmp_path: Path) -> None:
     timer = threading.Timer(0.1, cancel.cancel, ["enough"])
     timer.start()
     with pytest.raises(Cancelled):
-        may_match(program, "x", tmp_path, ["a"], cancel)
+        may_match(Ripgrep(program, processes), "x", tmp_path, ["a"], cancel)
     timer.join()
 
 
-def test_ripgrep_is_looked_for_on_the_path_and_never_in_the_workspace(tmp_path: Path) -> None:
+def test_ripgrep_is_looked_for_on_the_path_and_never_in_the_workspace(processes: Processes, tmp_path: Path) -> None:
     workspace, outside = tmp_path / "ws", tmp_path / "bin"
     for folder in (workspace, outside):
         folder.mkdir()
@@ -235,6 +236,6 @@ def test_ripgrep_is_looked_for_on_the_path_and_never_in_the_workspace(tmp_path: 
     (tmp_path / "sly/rg").symlink_to(workspace / "rg")
     access = open_workspace(workspace)
     path = os.pathsep.join([str(workspace), "", ".", "relative", str(tmp_path / "sly")])
-    assert find_ripgrep(path, access) is None
-    assert find_ripgrep(f"{path}:{outside}", access) == outside / "rg"
-    assert find_ripgrep("", access) is None
+    assert find_ripgrep(path, access, processes) is None
+    assert find_ripgrep(f"{path}:{outside}", access, processes) == Ripgrep(outside / "rg", processes)
+    assert find_ripgrep("", access, processes) is None

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ci_agent.cancellation import CancelToken
-from ci_agent.process import ProcessCancelled, ProcessResult
+from ci_agent.process import ProcessCancelled, Processes, ProcessResult
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux only")
 
@@ -26,9 +26,7 @@ ESCAPES = {
     "setsid": "setsid sh canary.sh &",
     "double fork": "(setsid sh -c '(sh canary.sh &)' &)",
     "nohup": "nohup sh canary.sh &",
-    "without the variable": "env -i PATH=$PATH sh canary.sh &",
-    "without session, group and variable": "(env -i PATH=$PATH setsid sh -c 'setsid sh canary.sh & exit' &)",
-    "with another call's variable": "(CI_AGENT_CALL=0123456789abcdef setsid sh canary.sh &)",
+    "without session, group and environment": "(env -i PATH=$PATH setsid sh -c 'setsid sh canary.sh & exit' &)",
     "under a name with parentheses": (
         "ln -s $(command -v sleep) 'x) S 1 1 1'\n"
         "(setsid sh -c 'echo $$ > canary; exec \"./x) S 1 1 1\" 60 >/dev/null' &)"
@@ -140,7 +138,7 @@ def test_a_call_leaves_the_background_of_another_alone(run: Run, tmp_path: Path,
     assert [result.exit_status for result in results] == [0]
 
 
-def test_an_orphan_that_two_calls_could_claim_dies_with_the_second(run: Run, is_alive: IsAlive) -> None:
+def test_an_orphan_dies_with_its_own_call_while_another_runs(run: Run, is_alive: IsAlive) -> None:
     up = threading.Event()
     cancel = CancelToken()
 
@@ -151,11 +149,10 @@ def test_an_orphan_that_two_calls_could_claim_dies_with_the_second(run: Run, is_
     thread = threading.Thread(target=run_beside)
     thread.start()
     assert up.wait(30)
-    run(f"{ESCAPES['without session, group and variable']}\n{WAIT_FOR_CANARY}")
-    after_the_first = is_alive("canary")
+    run(f"{ESCAPES['without session, group and environment']}\n{WAIT_FOR_CANARY}")
+    assert not is_alive("canary")
     cancel.cancel("end")
     thread.join()
-    assert (after_the_first, is_alive("canary")) == (True, False)
 
 
 def test_children_that_were_there_before_are_left_alone(run: Run) -> None:
@@ -167,41 +164,47 @@ def test_children_that_were_there_before_are_left_alone(run: Run) -> None:
     assert server.wait(30) == -signal.SIGTERM
 
 
-def test_the_last_sweep_takes_everything(python: Callable[[str], str]) -> None:
+def test_all_can_be_killed_at_once(run: Run, is_alive: IsAlive, processes: Processes) -> None:
+    results: list[ProcessResult] = []
+    up = threading.Event()
+    command = f"{ESCAPES['double fork']}\n{WAIT_FOR_CANARY}; echo up; exec sleep 60"
+    thread = threading.Thread(target=lambda: results.append(run(command, on_output=lambda _: up.set())))
+    thread.start()
+    assert up.wait(30)
+    processes.kill_all()
+    thread.join(20)
+    assert [(result.exit_status, result.signal) for result in results] == [(None, signal.SIGKILL)]
+    assert not is_alive("canary")
+
+
+def test_the_end_of_all_is_the_end_of_what_still_runs(python: Callable[[str], str], is_alive: IsAlive) -> None:
     script = """
-import os, subprocess, threading
+import os, threading
 from pathlib import Path
 from ci_agent.cancellation import CancelToken
-from ci_agent.process import become_subreaper, kill_all_descendants, run_process
-become_subreaper()
-server = subprocess.Popen(["sleep", "60"])
+from ci_agent.errors import ToolError
+from ci_agent.process import open_processes
 up = threading.Event()
 results = []
-thread = threading.Thread(target=lambda: results.append(run_process(
-    ["sh", "-c", "(env -i setsid sleep 60 &); echo up; sleep 60"], cwd=Path("."), env=dict(os.environ),
-    timeout_s=None, cancel=CancelToken(), on_output=lambda _: up.set())))
-thread.start()
-up.wait()
-kill_all_descendants()
+def run(*argv):
+    return processes.run(argv, cwd=Path("."), env=dict(os.environ), timeout_s=None, cancel=CancelToken(),
+                         on_output=lambda _: up.set())
+with open_processes() as processes:
+    thread = threading.Thread(target=lambda: results.append(run("sh", "-c",
+        "(env -i PATH=$PATH setsid sh -c 'echo $$ > canary; exec sleep 60' &) "
+        "&& until [ -s canary ]; do :; done; echo up; sleep 60")))
+    thread.start()
+    up.wait()
 thread.join()
-print(server.wait(), results[0].signal)
+print(results[0].signal)
+try:
+    run("true")
+except ToolError as error:
+    print(error)
 try:
     os.waitpid(-1, 0)
 except ChildProcessError:
     print("nobody left")
 """
-    assert python(script) == "-9 9\nnobody left\n"
-
-
-def test_without_adoption_the_group_is_killed(python: Callable[[str], str], is_alive: IsAlive) -> None:
-    script = """
-import os
-from pathlib import Path
-from ci_agent.cancellation import CancelToken
-from ci_agent.process import run_process
-result = run_process(["sh", "-c", "sh -c 'echo $$ > canary; exec sleep 60' & until [ -s canary ]; do :; done"],
-                     cwd=Path("."), env=dict(os.environ), timeout_s=30, cancel=CancelToken())
-print(result.exit_status, result.left_background)
-"""
-    assert python(script) == "0 True\n"
+    assert python(script) == "9\nthe run is over; nothing more is started\nnobody left\n"
     assert not is_alive("canary")

@@ -1,0 +1,191 @@
+"""Running programs so that nothing outlives a call, or the run: each under a supervisor of a spawn server."""
+
+import os
+import socket
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import cached_property, partial
+from pathlib import Path
+
+from ci_agent.cancellation import CancelToken
+from ci_agent.errors import ToolError
+from ci_agent.process.call import Capture, run_call
+from ci_agent.process.capture import HeadAndTail
+from ci_agent.process.default_limits import default_limits
+from ci_agent.process.listener import OnOutput
+from ci_agent.process.result import ProcessResult
+from ci_agent.process.spawn_client import SpawnServer, start_server
+from ci_agent.process.supervised import Supervised
+from ci_agent.spawn.kernel import become_subreaper
+from ci_agent.spawn.process_tree import END_WITHIN_S, end_below
+from ci_agent.spawn.protocol import Request, hand_over, send_request
+from ci_agent.spawn.tree_limits import TreeLimits
+
+_REQUEST_WITHIN_S = 10.0
+"""How long a supervisor may take to read what it shall start."""
+
+_SILENT_AFTER_S = END_WITHIN_S + 1.0
+"""A supervisor that has not reported the end after this long does not work, and is ended with its server."""
+
+
+@contextmanager
+def open_processes(*, limits: TreeLimits | None = None, adopt_orphans: bool = False) -> Iterator["Processes"]:
+    """What runs programs; on leaving, none of them is left.
+
+    `limits` None: those that fit the machine. `adopt_orphans` is for a program that is an agent and nothing else:
+    should a command manage to kill the spawn server, what it leaves falls to this process, which ends all that is
+    below it.
+    """
+    if adopt_orphans:
+        become_subreaper()
+    processes = Processes(limits, adopts_orphans=adopt_orphans)
+    try:
+        yield processes
+    finally:
+        processes.close()
+
+
+class Processes:
+    """Starts nothing until it is asked to. For any number of threads."""
+
+    def __init__(self, limits: TreeLimits | None = None, *, adopts_orphans: bool = False) -> None:
+        self._given_limits = limits
+        self._adopts_orphans = adopts_orphans
+        self._lock = threading.Lock()
+        self._server: SpawnServer | None = None
+        self._running: set[socket.socket] = set()
+        self._is_closed = False
+
+    @cached_property
+    def _limits(self) -> TreeLimits:
+        return self._given_limits or default_limits()
+
+    def prepare(self) -> None:
+        """Start what starts programs, so that the first need not wait for it."""
+        with suppress(OSError), self._lock:  # the first program will say it
+            self._living_server()
+
+    def run(  # noqa: PLR0913 - each is a fact of the call, and all but the first go by name
+        self,
+        argv: Sequence[str | bytes],
+        *,
+        cwd: Path,
+        env: Mapping[str, str],
+        timeout_s: float | None,
+        cancel: CancelToken,
+        head_bytes: int = 25_000,
+        tail_bytes: int = 25_000,
+        separate_stderr: bool = False,
+        on_output: OnOutput | None = None,
+    ) -> ProcessResult:
+        """Run a program and wait for it, its output and its time-out; then kill whatever it has started and left.
+
+        It gets a session and a process group of its own, /dev/null as stdin, one pipe for stdout and stderr, and no
+        other descriptor. Of each stream the first `head_bytes` and the last `tail_bytes` are kept (for a whole answer
+        or its beginning: a large head and no tail). `on_output` gets every chunk, of stdout alone when stderr is
+        separate; what it raises ends the program and is passed on.
+
+        A time-out sends SIGTERM to the group, and SIGKILL to everything GRACE_S later; the output so far is in the
+        result. Cancellation does the same and raises ProcessCancelled. A program that cannot be started raises
+        ToolError.
+        """
+        cancel.raise_if_cancelled()
+        request = self._request(argv, cwd, env)
+        stderr = HeadAndTail(head_bytes, tail_bytes) if separate_stderr else None
+        capture = Capture(HeadAndTail(head_bytes, tail_bytes), stderr, on_output)
+        return run_call(partial(self._supervised, request), request.argv[0], capture, timeout_s, cancel)
+
+    def kill_all(self) -> None:
+        """Kill every program that is running, with all that it has started; those who wait for them are told."""
+        for control in list(self._running):
+            with suppress(OSError):  # it has just ended
+                control.shutdown(socket.SHUT_WR)
+        server = self._server
+        if server and self._running:  # for supervisors that cannot hear it
+            end_below(server.pid)
+
+    def close(self) -> None:
+        """End everything; whoever asks for a program later gets a ToolError."""
+        self._is_closed = True
+        self.kill_all()
+        with self._lock:
+            if self._server and not self._server.has_left():
+                self._server.kill()
+            self._server = None
+            self._sweep()
+
+    def _request(self, argv: Sequence[str | bytes], cwd: Path, env: Mapping[str, str]) -> Request:
+        try:
+            texts = [_text(part) for part in argv]
+            environment = {_text(name): _text(value) for name, value in env.items()}
+            return Request(texts, _text(str(cwd.absolute())), environment, self._limits)
+        except ValueError as error:
+            raise ToolError(
+                f"{os.fsdecode(argv[0])} cannot be started: an argument or its environment holds a NUL character or "
+                "a lone surrogate"
+            ) from error
+
+    @contextmanager
+    def _supervised(self, request: Request, streams: Sequence[int]) -> Iterator[Supervised]:
+        ours, theirs = socket.socketpair()
+        with ours:
+            with theirs, self._lock:
+                server = self._living_server()
+                hand_over(server.channel, theirs)
+            self._running.add(ours)
+            command = Supervised(ours)
+            try:
+                _request(command, request, streams)
+                yield command
+            finally:
+                self._finish(command, server)
+                self._running.discard(ours)
+
+    def _living_server(self) -> SpawnServer:
+        if self._is_closed:
+            raise ToolError("the run is over; nothing more is started")
+        if self._server and self._server.has_ended():
+            self._forget(self._server)
+        if self._server is None:
+            self._server = start_server()
+        return self._server
+
+    def _finish(self, command: Supervised, server: SpawnServer) -> None:
+        if not command.finish(_SILENT_AFTER_S):
+            command.is_lost = True
+            server.kill()
+        if command.is_lost:
+            self._look_after(server)
+
+    def _look_after(self, server: SpawnServer) -> None:
+        """One of its supervisors is lost, and maybe the server, too."""
+        with self._lock:
+            if server.ends_at_once() and server is self._server:
+                self._forget(server)
+        if server.failed():
+            raise ToolError("no command can be started: the process that starts them does not work here")
+
+    def _forget(self, server: SpawnServer) -> None:
+        """One that somebody has killed, and whose supervisors are now ours or nobody's."""
+        server.channel.close()
+        self._server = None
+        self._sweep()
+
+    def _sweep(self) -> None:
+        if self._adopts_orphans:
+            end_below(os.getpid())
+
+
+def _request(command: Supervised, request: Request, streams: Sequence[int]) -> None:
+    command.control.settimeout(_REQUEST_WITHIN_S)
+    with suppress(ConnectionError):  # it has ended, which its reports say
+        send_request(command.control, request, streams)
+
+
+def _text(part: str | bytes) -> str:
+    """As the spawn server writes it, which takes the system's texts for UTF-8; ValueError for what no system takes."""
+    data = os.fsencode(part)
+    if b"\0" in data:
+        raise ValueError
+    return data.decode("utf-8", "surrogateescape")

@@ -1,0 +1,39 @@
+"""What the kernel is asked for by number: prctl(2), and descriptors of processes."""
+
+import ctypes
+import os
+import sys
+
+# linux/prctl.h
+_PR_SET_DUMPABLE = 4
+_PR_SET_CHILD_SUBREAPER = 36
+_PR_SET_NO_NEW_PRIVS = 38
+
+
+def become_subreaper() -> bool:
+    """From now on orphans below this process become its children; False where the kernel cannot (macOS)."""
+    return _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def set_dumpable(dumpable: bool) -> None:
+    """Whether processes of the same user may look into this one, and steer it. Lasts until the next exec."""
+    _prctl(_PR_SET_DUMPABLE, int(dumpable))
+
+
+def forbid_new_privileges() -> None:
+    """From now on no program that is started gains any: `sudo` and its like do not work."""
+    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+
+
+def _prctl(option: int, value: int) -> bool:
+    if sys.platform != "linux":
+        return False
+    return bool(ctypes.CDLL(None).prctl(option, value, 0, 0, 0) == 0)
+
+
+def open_pidfd(pid: int) -> int | None:
+    """A descriptor that can be read when the process has ended; None where there is no such thing."""
+    try:
+        return os.pidfd_open(pid)
+    except (AttributeError, OSError):  # not Linux, before 5.3, or it is gone
+        return None

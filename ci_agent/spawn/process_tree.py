@@ -1,0 +1,147 @@
+"""The kernel's process tree below a process: looking at it, and killing in it without hitting the wrong process.
+
+Linux only: elsewhere nothing can be seen, and `processes_below` is empty.
+"""
+
+import os
+import signal
+import time
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+from ci_agent.spawn.kernel import open_pidfd
+
+END_WITHIN_S = 5.0
+"""A killed process may hang in the kernel (a dead network file system): how long it is waited for."""
+
+_PAUSE_S = 0.001
+
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    pid: int
+    parent: int
+    start_ticks: int
+    """With the id it names one process, however often its id is used again."""
+    is_zombie: bool
+    resident_bytes: int
+    """Memory shared with others counts in full."""
+
+
+def processes_below(top: int, spare: Collection[int] = ()) -> list[Process]:
+    """Every descendant, zombies included, but the `spare` ones with all below them."""
+    by_parent: dict[int, list[Process]] = {}
+    for process in _all_processes():
+        by_parent.setdefault(process.parent, []).append(process)
+    found: list[Process] = []
+    waiting = [top]
+    while waiting:
+        children = [child for child in by_parent.pop(waiting.pop(), ()) if child.pid not in spare]
+        found += children
+        waiting += [child.pid for child in children]
+    return found
+
+
+def _all_processes() -> Iterator[Process]:
+    try:
+        names = os.listdir("/proc")
+    except FileNotFoundError:  # macOS
+        return
+    for name in names:
+        if name.isdigit() and (process := _read_process(int(name))):
+            yield process
+
+
+def _read_process(pid: int) -> Process | None:
+    try:
+        file = os.open(f"/proc/{pid}/stat", os.O_RDONLY)
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    try:
+        text = os.read(file, 4096)
+    except ProcessLookupError:
+        return None
+    finally:
+        os.close(file)
+    # proc_pid_stat(5): the second field is a name in parentheses and may itself hold spaces and parentheses.
+    fields = text[text.rindex(b")") + 2 :].split()
+    return Process(
+        pid=pid,
+        parent=int(fields[1]),
+        start_ticks=int(fields[19]),
+        # With more than one thread only the first has ended, and the process goes on without it.
+        is_zombie=fields[0] in (b"Z", b"X") and int(fields[17]) <= 1,
+        resident_bytes=int(fields[21]) * _PAGE_BYTES,
+    )
+
+
+def end_below(top: int, spare: Collection[int] = (), within_s: float = END_WITHIN_S) -> bool:
+    """Kill every descendant but the spare ones, and wait until they are dead; True if any was running."""
+    deadline = time.monotonic() + within_s
+    was_running = False
+    empty_looks = 0
+    # One look may miss the child of a parent that ended meanwhile: the list of processes is not read at one moment.
+    while empty_looks < 2 and time.monotonic() < deadline:
+        living = [process for process in processes_below(top, spare) if not process.is_zombie]
+        empty_looks = 0 if living else empty_looks + 1
+        was_running |= living != []
+        for process in living:
+            _kill(process)
+        if living:
+            time.sleep(_PAUSE_S)
+    return was_running
+
+
+def _kill(process: Process) -> None:
+    with suppress(ProcessLookupError, PermissionError), _same_process(process) as pidfd:
+        if pidfd is None:
+            os.kill(process.pid, signal.SIGKILL)
+        else:
+            signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+
+
+@contextmanager
+def _same_process(process: Process) -> Iterator[int | None]:
+    """A descriptor of this very process, if any are to be had; ProcessLookupError when its id is another's."""
+    pidfd = open_pidfd(process.pid)
+    try:
+        now = _read_process(process.pid)
+        if now is None or now.start_ticks != process.start_ticks:
+            raise ProcessLookupError
+        yield pidfd
+    finally:
+        if pidfd is not None:
+            os.close(pidfd)
+
+
+def signal_group(leader: int, number: signal.Signals) -> bool:
+    """Signal a process group at once, before any of it can fork; False if nobody is in it."""
+    try:
+        os.killpg(leader, number)
+    except (ProcessLookupError, PermissionError):  # macOS says the second of a group of zombies
+        return False
+    return True
+
+
+def reap_children() -> Iterator[tuple[int, int]]:
+    """Bury the children that have ended: id, and exit status or negative signal."""
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return
+        if pid == 0:
+            return
+        yield pid, os.waitstatus_to_exitcode(status)
+
+
+def has_children() -> bool:
+    """Whether any is left, buried or not."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True

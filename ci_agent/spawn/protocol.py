@@ -1,0 +1,125 @@
+"""What ci-agent, its spawn server and the supervisors say to each other.
+
+Over the channel to the server goes one byte for each command, with one end of a control socket. All else goes over
+that socket: the request with the command's stdout and stderr; orders, a byte each; and back reports, a line each.
+Texts of the system (arguments, paths, variables) travel as Python holds them, undecodable bytes as lone surrogates.
+"""
+
+import json
+import os
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TypeAlias
+
+from ci_agent.spawn.tree_limits import TreeLimits
+
+_LENGTH_BYTES = 8
+
+
+TERMINATE = b"T"
+"""Send SIGTERM to the command's process group."""
+
+FINISH = b"F"
+"""Kill whatever is left."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    argv: Sequence[str]
+    cwd: str
+    environment: Mapping[str, str]
+    limits: TreeLimits
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The command could not be started. The last report."""
+
+    errno: int
+    path: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Exited:
+    """The command has ended; with `has_left`, something that it started has not, and Finished will follow."""
+
+    status: int
+    """Negative: the signal that ended it."""
+    has_left: bool
+    killed_because: str | None
+    """Why the supervisor ended it before its time; None: it did not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """Nothing is left of what the command had started. The last report."""
+
+    left_running: bool
+    """Something had to be killed."""
+    killed_because: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A bug in the supervisor, or a kernel that misbehaves. The last report."""
+
+    traceback: str
+
+
+Report: TypeAlias = Failed | Exited | Finished | Broken
+
+_REPORTS: Mapping[str, type[Report]] = {kind.__name__: kind for kind in (Failed, Exited, Finished, Broken)}
+
+
+def hand_over(channel: socket.socket, control: socket.socket) -> None:
+    """Ask the server for a supervisor at the other end of this socket."""
+    socket.send_fds(channel, [b"!"], [control.fileno()])
+
+
+def take_over(channel: socket.socket) -> socket.socket | None:
+    """The socket of one more command; None when no more will come. BlockingIOError when it was lost on the way."""
+    data, descriptors, _, _ = socket.recv_fds(channel, 1, 1)
+    if not data:
+        return None
+    if not descriptors:  # no descriptor was free for it
+        raise BlockingIOError
+    os.set_inheritable(descriptors[0], False)
+    return socket.socket(fileno=descriptors[0])
+
+
+def send_request(control: socket.socket, request: Request, streams: Sequence[int]) -> None:
+    """`streams`: the descriptors of stdout and stderr, which may be the same."""
+    text = json.dumps(asdict(request)).encode("ascii")
+    socket.send_fds(control, [len(text).to_bytes(_LENGTH_BYTES, "big")], streams)
+    control.sendall(text)
+
+
+def receive_request(control: socket.socket) -> tuple[Request, list[int]]:
+    """The request and the descriptors; EOFError when whoever had it is gone."""
+    header, descriptors, _, _ = socket.recv_fds(control, _LENGTH_BYTES, 2)
+    for descriptor in descriptors:
+        os.set_inheritable(descriptor, False)
+    header += _receive_exactly(control, _LENGTH_BYTES - len(header))
+    fields = json.loads(_receive_exactly(control, int.from_bytes(header, "big")))
+    return Request(**fields | {"limits": TreeLimits(**fields["limits"])}), descriptors
+
+
+def _receive_exactly(control: socket.socket, count: int) -> bytes:
+    received = bytearray()
+    while len(received) < count:
+        chunk = control.recv(min(count - len(received), 1 << 20))
+        if not chunk:
+            raise EOFError
+        received += chunk
+    return bytes(received)
+
+
+def encode_report(report: Report) -> bytes:
+    return json.dumps([type(report).__name__, asdict(report)]).encode("ascii") + b"\n"
+
+
+def decode_report(line: bytes) -> Report:
+    """ValueError, KeyError or TypeError for what no supervisor says."""
+    kind, fields = json.loads(line)
+    return _REPORTS[kind](**fields)

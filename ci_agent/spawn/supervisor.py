@@ -1,0 +1,163 @@
+"""One for each command: starts it, watches the tree below it, kills what is left, says how it ended.
+
+The tree is what the supervisor has for descendants: as a subreaper it is the one to whom orphans fall, whatever
+session they have made for themselves.
+"""
+
+import errno
+import os
+import select
+import signal
+import socket
+import time
+import traceback
+from collections.abc import Collection
+from contextlib import suppress
+from dataclasses import dataclass
+
+from ci_agent.spawn.child_signal import clear_wake_ups, open_wake_ups
+from ci_agent.spawn.kernel import become_subreaper, open_pidfd
+from ci_agent.spawn.leader import start_leader
+from ci_agent.spawn.process_tree import (
+    END_WITHIN_S,
+    end_below,
+    has_children,
+    processes_below,
+    reap_children,
+    signal_group,
+)
+from ci_agent.spawn.protocol import (
+    FINISH,
+    TERMINATE,
+    Broken,
+    Exited,
+    Failed,
+    Finished,
+    Report,
+    Request,
+    encode_report,
+    receive_request,
+)
+from ci_agent.spawn.tree_limits import TreeLimits, exceeded
+
+LOOK_EVERY_S = 0.1
+_LOOKING_SHARE = 0.1
+"""Of its time that a supervisor looks at the tree at most, however long a look takes."""
+
+
+@dataclass(slots=True)
+class _Command:
+    leader: int
+    control: socket.socket
+    status: int | None = None
+    """None: its leader has not ended."""
+    is_told: bool = False
+    """That its leader has ended."""
+    killed_because: str | None = None
+
+
+def supervise(control: socket.socket, owner: int | None) -> bool:
+    """Run the command that the socket asks for, to its end; True if nothing is left of it.
+
+    `owner` is a descriptor of ci-agent's process, whose end, like that of the server, is the end of the command.
+    """
+    try:
+        become_subreaper()
+        lives = [descriptor for descriptor in (owner, open_pidfd(os.getppid())) if descriptor is not None]
+        request, streams = receive_request(control)
+        wake_ups = open_wake_ups()
+        command = _start(request, streams, control)
+        if command is not None:
+            _watch(command, request.limits, wake_ups, lives)
+            _end(command)
+    except (EOFError, ConnectionError):  # nobody wants it any more
+        return True
+    except Exception:  # noqa: BLE001 - nobody reads the standard error of this process
+        _report(control, Broken(traceback.format_exc()))
+        return False
+    return not has_children()
+
+
+def _start(request: Request, streams: Collection[int], control: socket.socket) -> _Command | None:
+    try:
+        if len(streams) == 2:
+            return _Command(start_leader(request, *streams), control)
+        _report(control, Failed(errno.EMFILE, None))  # they were lost on the way
+    except OSError as error:
+        _report(control, Failed(error.errno or 0, error.filename))
+    finally:
+        for stream in streams:
+            os.close(stream)
+    return None
+
+
+def _watch(command: _Command, limits: TreeLimits, wake_ups: int, lives: Collection[int]) -> None:
+    """Return when nothing of the command is left, or when that shall be so."""
+    waiting = select.poll()
+    for descriptor in (command.control.fileno(), wake_ups, *lives):
+        waiting.register(descriptor, select.POLLIN)
+    next_look = time.monotonic() + LOOK_EVERY_S
+    while _has_members(command):
+        ready = {descriptor for descriptor, _ in waiting.poll(max(next_look - time.monotonic(), 0) * 1000)}
+        clear_wake_ups(wake_ups)
+        if ready & set(lives) or (command.control.fileno() in ready and _shall_finish(command)):
+            return
+        if time.monotonic() >= next_look:
+            started = time.monotonic()
+            command.killed_because = exceeded(processes_below(os.getpid()), limits)
+            if command.killed_because:
+                return
+            next_look = time.monotonic() + max(LOOK_EVERY_S, (time.monotonic() - started) / _LOOKING_SHARE)
+
+
+def _has_members(command: _Command) -> bool:
+    """Bury the dead; tell at once that the leader has ended if others have not."""
+    _reap(command)
+    if not has_children():
+        return False
+    if command.status is not None and not command.is_told:
+        command.is_told = True
+        _report(command.control, Exited(command.status, has_left=True, killed_because=None))
+    return True
+
+
+def _reap(command: _Command) -> None:
+    for pid, status in reap_children():
+        if pid == command.leader:
+            command.status = status
+
+
+def _shall_finish(command: _Command) -> bool:
+    """Follow the orders that have come; True for the last of them, and when nobody is left to give any."""
+    orders = _receive(command.control)
+    if TERMINATE in orders and command.status is None:
+        signal_group(command.leader, signal.SIGTERM)
+    return not orders or FINISH in orders
+
+
+def _receive(control: socket.socket) -> bytes:
+    try:
+        return control.recv(64)
+    except ConnectionError:
+        return b""
+
+
+def _end(command: _Command) -> None:
+    deadline = time.monotonic() + END_WITHIN_S
+    was_running = False
+    if command.status is None:
+        signal_group(command.leader, signal.SIGKILL)
+    while has_children() and time.monotonic() < deadline:
+        was_running |= end_below(os.getpid(), within_s=deadline - time.monotonic())
+        _reap(command)
+    if command.is_told:
+        _report(command.control, Finished(was_running, command.killed_because))
+    else:
+        # A leader that hangs in the kernel after SIGKILL counts as ended by it.
+        status = -signal.SIGKILL if command.status is None else command.status
+        _report(command.control, Exited(status, has_left=False, killed_because=command.killed_because))
+
+
+def _report(control: socket.socket, report: Report) -> None:
+    with suppress(OSError):  # whoever asked is gone
+        control.sendall(encode_report(report))
