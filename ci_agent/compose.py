@@ -15,6 +15,7 @@ from ci_agent.ci_environment import detect_ci
 from ci_agent.ending import Happened, conclude_run
 from ci_agent.errors import CIAgentError
 from ci_agent.events import AgentEvent, Emit
+from ci_agent.exposures import find_exposures
 from ci_agent.guard import Guard
 from ci_agent.hooks import FinishedTurn, GetMessages, Hooks
 from ci_agent.json_types import JsonObject
@@ -41,11 +42,12 @@ ABANDON_AFTER_S = 3.0
 
 def create_redactor(settings: RunSettings) -> Redactor:
     """What keeps the run's secrets out of everything that is written; ConfigurationError for one too short to hide."""
-    return Redactor(
-        collect_secrets(
-            settings.environment, named=settings.secret_env, keys=filter(None, [settings.model_settings.api_key])
-        )
-    )
+    return Redactor(_secrets(settings))
+
+
+def _secrets(settings: RunSettings) -> tuple[str, ...]:
+    keys = filter(None, [settings.model_settings.api_key])
+    return collect_secrets(settings.environment, named=settings.secret_env, keys=keys)
 
 
 def run(
@@ -63,6 +65,7 @@ def run(
     it is, after the record has been closed.
     """
     observers = observers or Observers()
+    cancel = cancel or CancelToken()
     redactor = redactor or create_redactor(settings)
     place = find_place(settings.transcript)
     with ExitStack() as stack:
@@ -78,7 +81,10 @@ def run(
         recorder.run_start(_start(settings, parts))
         processes.prepare()
         _say_where(settings, observers, parts, place, recovered)
-        happened = _execute(settings, parts, recorder, observers, cancel or CancelToken())
+        for exposure in _exposures(settings, parts, cancel):
+            observers.note(f"warning: {exposure}")
+            recorder.note("security", exposure)
+        happened = _execute(settings, parts, recorder, observers, cancel)
         ending = conclude_run(happened, settings, tampered=not journal.is_intact())
         recorder.run_end(ending)
         document = finish_record(journal, place, keep_journal=settings.keep_journal)
@@ -86,6 +92,12 @@ def run(
         raise happened.bug
     path = place.journal if place.is_product else place.document
     return RunResult(ending.reason, ending.exit_code, document, path)
+
+
+def _exposures(settings: RunSettings, parts: RunParts, cancel: CancelToken) -> Iterator[str]:
+    """Where no command can run, or a sandbox keeps commands from other processes, there are none."""
+    if parts.sandbox.kind == "none" and any(tool.name == "bash" for tool in parts.offered):
+        yield from find_exposures(_secrets(settings), parts.environment, cancel)
 
 
 def _execute(

@@ -34,6 +34,8 @@ class RunParts:
     workspace: Workspace
     limits: RunLimits
     loosened: Sequence[str]
+    environment: Mapping[str, str]
+    """Of commands."""
     tools: Mapping[str, Tool]
     offered: tuple[Tool, ...]
     output: StructuredOutput | None
@@ -64,6 +66,7 @@ def build_parts(
         workspace=workspace,
         limits=limits,
         loosened=loosened(settings.policy.source.limits, settings.limits),
+        environment=environment,
         tools=tools,
         offered=tuple(_offered(tools, settings.tools, policy)),
         output=None if settings.output_schema is None else StructuredOutput(settings.output_schema, now),

@@ -6,13 +6,12 @@ from typing import Any, TypeVar, get_args
 
 import click
 
+from ci_agent.cli.key_file import read_key
 from ci_agent.cli.options import Amount, blamed_on, option
-from ci_agent.errors import ConfigurationError
 from ci_agent.provider import ThinkingLevel
 from ci_agent.providers.settings import ModelSettings
 from ci_agent.providers.shrinking import ShrinkMode
 from ci_agent.providers.table import parse_model
-from ci_agent.text_files import read_text_file
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -29,7 +28,11 @@ _OPTIONS = (
         help="Ask this one when the one before gave up. Repeatable.",
     ),
     option("--base-url", metavar="URL", help="Where the model's server is, in place of the provider's own."),
-    option("--api-key-file", metavar="FILE", help="Read the key from FILE instead of the provider's variable."),
+    option(
+        "--api-key-file",
+        metavar="FILE",
+        help="Read the key from FILE instead of the provider's variable; /dev/fd/3 is a descriptor that you opened.",
+    ),
     option("--thinking", type=click.Choice(get_args(ThinkingLevel)), help="How much the model thinks first."),
     option("--temperature", type=Amount(min=0, max=2), help="Sampling temperature."),
     option("--max-output-tokens", type=_COUNT, help="Of each answer, its thinking included."),
@@ -81,7 +84,7 @@ def read_model_settings(flags: Mapping[str, Any]) -> ModelSettings:
         for name in flags["fallback_model"]:
             check_model(name, "--fallback-model")
     with blamed_on("api_key_file"):
-        api_key = _read_key(flags["api_key_file"])
+        api_key = None if flags["api_key_file"] is None else read_key(flags["api_key_file"])
     return ModelSettings(
         base_url=flags["base_url"],
         api_key=api_key,
@@ -105,12 +108,3 @@ def check_model(text: str, flag: str) -> None:
         parse_model(text)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint=flag) from error
-
-
-def _read_key(path: str | None) -> str | None:
-    if path is None:
-        return None
-    key = read_text_file(path, "API key file").strip()
-    if not key or len(key.split()) > 1:
-        raise ConfigurationError(f"the API key file {path!r} must hold one key and nothing else")
-    return key
