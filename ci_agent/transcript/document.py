@@ -95,18 +95,23 @@ def write_document(path: Path, document: JsonObject) -> None:
 
     Raises RecordError when that is not possible; the old file is then still there.
     """
-    temporary = path.with_name(f".ci-agent-{os.urandom(8).hex()}.tmp")
     try:
-        write_new_file(temporary, document_chunks(document))
-        try:
-            os.replace(temporary, path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-        sync_folder(path.parent)
+        replace_file(path, document_chunks(document))
     except OSError as error:
         why = os.strerror(error.errno or 0)
         raise RecordError(f"the transcript {str(path)!r} cannot be written: {why}") from error
+
+
+def replace_file(path: Path, chunks: Iterable[str]) -> None:
+    """Put a file in place, durably and whole, or leave the old one as it is. Raises OSError."""
+    temporary = path.with_name(f".ci-agent-{os.urandom(8).hex()}.tmp")
+    write_new_file(temporary, chunks)
+    try:
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
 
 
 def write_new_file(path: Path, chunks: Iterable[str]) -> None:
