@@ -32,7 +32,7 @@ _USE_DEVICE: Final = landlock.READ_FILE | landlock.WRITE_FILE | landlock.TRUNCAT
 DEVICES: Final = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts"))
 """What programs open without a thought, and what keeps nothing."""
 
-SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - where the C library puts semaphores of several processes
+SHARED_MEMORY: Final = "/dev/shm"
 
 _DEVICE_FOLDER: Final = "/dev"
 

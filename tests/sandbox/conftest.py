@@ -75,7 +75,7 @@ class Place:
             stdin=subprocess.DEVNULL,
             stdout=write_end,
             stderr=write_end,
-            preexec_fn=lambda: self._become(confinement),
+            preexec_fn=lambda: self._become(confinement),  # noqa: PLW1509 - the tests have one thread
         )
         os.close(write_end)
         with open(read_end, "rb") as output:
