@@ -32,7 +32,7 @@ _USE_DEVICE: Final = landlock.READ_FILE | landlock.WRITE_FILE | landlock.TRUNCAT
 DEVICES: Final = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts"))
 """What programs open without a thought, and what keeps nothing."""
 
-SHARED_MEMORY: Final = "/dev/shm"
+SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - the folder that the C library uses
 
 _DEVICE_FOLDER: Final = "/dev"
 
