@@ -81,7 +81,7 @@ def run(
         recorder.run_start(_start(settings, parts))
         processes.prepare()
         _say_where(settings, observers, parts, place, recovered)
-        for exposure in _exposures(settings, parts, cancel):
+        for exposure in _exposures(settings, parts, processes, cancel):
             observers.note(f"warning: {exposure}")
             recorder.note("security", exposure)
         happened = _execute(settings, parts, recorder, observers, cancel)
@@ -94,10 +94,10 @@ def run(
     return RunResult(ending.reason, ending.exit_code, document, path)
 
 
-def _exposures(settings: RunSettings, parts: RunParts, cancel: CancelToken) -> Iterator[str]:
+def _exposures(settings: RunSettings, parts: RunParts, processes: Processes, cancel: CancelToken) -> Iterator[str]:
     """Where no command can run, or a sandbox keeps commands from other processes, there are none."""
     if parts.sandbox.kind == "none" and any(tool.name == "bash" for tool in parts.offered):
-        yield from find_exposures(_secrets(settings), parts.environment, cancel)
+        yield from find_exposures(_secrets(settings), parts.environment, processes, cancel)
 
 
 def _execute(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ci_agent.cancellation import CancelToken
 from ci_agent.errors import ToolError
-from ci_agent.process import run_process
+from ci_agent.process import Processes
 from ci_agent.secret_names import may_name_a_secret
 from ci_agent.transcript.secret_sources import is_worth_hiding
 
@@ -17,7 +17,9 @@ SUDO_WITHIN_S = 2.0
 _SHOWN_NAMES = 3
 
 
-def find_exposures(secrets: tuple[str, ...], environment: Mapping[str, str], cancel: CancelToken) -> Iterator[str]:
+def find_exposures(
+    secrets: tuple[str, ...], environment: Mapping[str, str], processes: Processes, cancel: CancelToken
+) -> Iterator[str]:
     """One line for each way to the run's secrets that is open to unconfined commands.
 
     `secrets` are the values that the run hides, `environment` is that of commands.
@@ -28,7 +30,7 @@ def find_exposures(secrets: tuple[str, ...], environment: Mapping[str, str], can
             "Use a sandbox, or an ordinary user"
         )
     yield from _open_ancestors()
-    if _sudo_asks_nothing(environment, cancel):
+    if _sudo_asks_nothing(environment, processes, cancel):
         yield (
             "sudo asks for no password here: commands that may start it are root and can read the keys in the memory "
             "of ci-agent. Use a sandbox, or take sudo away"
@@ -72,12 +74,14 @@ def _read(path: str) -> str:
         return ""
 
 
-def _sudo_asks_nothing(environment: Mapping[str, str], cancel: CancelToken) -> bool:
+def _sudo_asks_nothing(environment: Mapping[str, str], processes: Processes, cancel: CancelToken) -> bool:
     sudo = shutil.which("sudo", path=environment.get("PATH", ""))
     if sudo is None:
         return False
     try:
-        done = run_process([sudo, "-n", "true"], cwd=Path("/"), env=environment, timeout_s=SUDO_WITHIN_S, cancel=cancel)
+        done = processes.run(
+            [sudo, "-n", "true"], cwd=Path("/"), env=environment, timeout_s=SUDO_WITHIN_S, cancel=cancel
+        )
     except ToolError:
         return False
     return done.exit_status == 0

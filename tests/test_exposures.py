@@ -10,12 +10,18 @@ import pytest
 from ci_agent import exposures
 from ci_agent.cancellation import CancelToken
 from ci_agent.exposures import find_exposures
+from ci_agent.process import open_processes
 
 
 @pytest.fixture
 def no_secret_above(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever runs the tests may well have a token in the environment."""
     monkeypatch.setattr(exposures, "_open_ancestors", lambda: iter(()))
+
+
+def exposures_of(secrets: tuple[str, ...], environment: dict[str, str]) -> list[str]:
+    with open_processes() as processes:
+        return list(find_exposures(secrets, environment, processes, CancelToken()))
 
 
 def with_sudo(folder: Path, script: str) -> dict[str, str]:
@@ -29,7 +35,7 @@ def with_sudo(folder: Path, script: str) -> dict[str, str]:
 def test_sudo_without_a_password_is_reported_and_asked_in_a_way_that_cannot_prompt(tmp_path: Path) -> None:
     asked = tmp_path / "asked"
     environment = with_sudo(tmp_path, f'printf "%s " "$@" > {asked}')
-    [line] = find_exposures((), environment, CancelToken())
+    [line] = exposures_of((), environment)
     assert line.startswith("sudo asks for no password here: ")
     assert asked.read_text() == "-n true "
 
@@ -37,25 +43,25 @@ def test_sudo_without_a_password_is_reported_and_asked_in_a_way_that_cannot_prom
 @pytest.mark.usefixtures("no_secret_above")
 @pytest.mark.parametrize("script", ["exit 1", "echo a password is required >&2; exit 1", "kill -9 $$", "read answer"])
 def test_sudo_that_wants_a_password_is_no_way_in(tmp_path: Path, script: str) -> None:
-    assert list(find_exposures((), with_sudo(tmp_path, script), CancelToken())) == []
+    assert exposures_of((), with_sudo(tmp_path, script)) == []
 
 
 @pytest.mark.usefixtures("no_secret_above")
 def test_sudo_that_does_not_answer_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exposures, "SUDO_WITHIN_S", 0.2)
     environment = with_sudo(tmp_path, "exec /bin/sleep 60")
-    assert list(find_exposures((), environment, CancelToken())) == []
+    assert exposures_of((), environment) == []
 
 
 @pytest.mark.usefixtures("no_secret_above")
 def test_without_sudo_nothing_is_started(tmp_path: Path) -> None:
-    assert list(find_exposures((), {"PATH": str(tmp_path)}, CancelToken())) == []
+    assert exposures_of((), {"PATH": str(tmp_path)}) == []
 
 
 @pytest.mark.usefixtures("no_secret_above")
 @pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user's commands cannot read memory that is closed")
 def test_root_is_told_that_its_commands_read_everything(tmp_path: Path) -> None:
-    [line] = find_exposures(("the-key-1234",), {"PATH": str(tmp_path)}, CancelToken())
+    [line] = exposures_of(("the-key-1234",), {"PATH": str(tmp_path)})
     assert line.startswith("root runs this without a sandbox: ")
 
 
@@ -63,7 +69,8 @@ def test_root_is_told_that_its_commands_read_everything(tmp_path: Path) -> None:
 def test_a_process_above_that_shows_a_secret_is_named_and_its_value_is_not() -> None:
     script = (
         "from ci_agent.cancellation import CancelToken; from ci_agent.exposures import find_exposures;"
-        "print(*find_exposures((), {}, CancelToken()), sep='\\n')"
+        "from ci_agent.process import Processes;"
+        "print(*find_exposures((), {}, Processes(), CancelToken()), sep='\\n')"
     )
     environment = {
         **{name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ},
