@@ -57,8 +57,9 @@ def _on_stdout(document: JsonObject, output_format: str) -> str:
 
 
 def _write(path: Path, report: str) -> None:
-    """Raises ConfigurationError when the file cannot be written, or is none that can be replaced."""
-    if path.exists() and not path.is_file():
+    """Raises ConfigurationError when the file cannot be written, or is none that can be replaced: `/dev/stdout` leads
+    to the file that stdout was redirected to, with all that others have written there."""
+    if path.exists() and (not path.is_file() or path.is_relative_to("/dev") or path.is_relative_to("/proc")):
         raise ConfigurationError(f"{str(path)!r} is no regular file: name another one, or - for stdout")
     try:
         replace_file(Path(os.path.realpath(path)), [_ended(report)])
