@@ -9,6 +9,7 @@ COMMANDS: CommandTable = {
     "run": ("ci_agent.cli.run:run_command", "Run an agent on a task under a policy."),
     "policy": ("ci_agent.cli.policy:policy_command", "Check, test, explain and improve policies."),
     "report": ("ci_agent.cli.report:report_command", "Render a transcript."),
+    "diff": ("ci_agent.cli.diff:diff_command", "Compare two transcripts of the same task."),
     "transcript": ("ci_agent.cli.transcript:transcript_command", "Verify, recover or describe transcripts."),
     "models": ("ci_agent.cli.models:models_command", "List the models that are known, with limits and prices."),
     "tools": ("ci_agent.cli.tools:tools_command", "List the built-in tools."),

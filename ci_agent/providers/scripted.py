@@ -3,34 +3,20 @@
 import json
 from collections.abc import Callable, Iterator
 from datetime import datetime
-from typing import assert_never
 
 from ci_agent.cancellation import CancelToken
 from ci_agent.json_types import Json
 from ci_agent.messages import (
     AssistantContent,
     AssistantMessage,
-    StopReason,
     TextContent,
     ThinkingContent,
     ToolCall,
     ToolResultMessage,
     Usage,
 )
-from ci_agent.provider import (
-    ContentDelta,
-    ContentEnd,
-    ContentStart,
-    Context,
-    Model,
-    PartKind,
-    StreamDone,
-    StreamEvent,
-    StreamFailed,
-    StreamFn,
-    StreamOptions,
-    StreamStart,
-)
+from ci_agent.provider import Context, Model, StreamDone, StreamEvent, StreamFn, StreamOptions, StreamStart
+from ci_agent.providers.played import PlayedFailure, content_events
 from ci_agent.providers.script import REFERENCE, Script, ScriptedTurn, call_id
 from ci_agent.spelling import counted
 
@@ -43,7 +29,7 @@ def create_scripted_stream(script: Script, file: str, now: Callable[[], datetime
 
     def stream(model: Model, context: Context, _options: StreamOptions, cancel: CancelToken) -> Iterator[StreamEvent]:
         yield StreamStart()
-        failed = _Failure(model, now)
+        failed = PlayedFailure(model, API, now)
         number, turn = next(turns, (len(script.turns), None))
         if turn is None:
             problem = f"the script {file} has {counted(number, 'turn')}, and the loop asked for one more"
@@ -61,31 +47,10 @@ def create_scripted_stream(script: Script, file: str, now: Callable[[], datetime
             yield failed("error", turn.error.message, retryable=turn.error.retryable)
             return
         message = _message(turn, number, results, model, now())
-        yield from _content_events(message)
+        yield from content_events(message)
         yield StreamDone(message)
 
     return stream
-
-
-class _Failure:
-    """Builds the last event of a stream that fails, with nothing received."""
-
-    def __init__(self, model: Model, now: Callable[[], datetime]) -> None:
-        self._model = model
-        self._now = now
-
-    def __call__(self, stop_reason: StopReason, problem: str, *, retryable: bool | None) -> StreamFailed:
-        message = AssistantMessage(
-            content=(),
-            stop_reason=stop_reason,
-            provider=self._model.provider,
-            model=self._model.id,
-            api=API,
-            timestamp=self._now(),
-            error_message=problem,
-            error_retryable=retryable,
-        )
-        return StreamFailed(message)
 
 
 def _result_texts(context: Context) -> dict[str, str]:
@@ -136,22 +101,3 @@ def _filled(value: Json, results: dict[str, str]) -> Json:
     if isinstance(value, dict):
         return {key: _filled(item, results) for key, item in value.items()}
     return value
-
-
-def _content_events(message: AssistantMessage) -> Iterator[StreamEvent]:
-    for index, part in enumerate(message.content):
-        kind, text = _kind_and_text(part)
-        yield ContentStart(kind, index)
-        yield ContentDelta(kind, index, text)
-        yield ContentEnd(kind, index)
-
-
-def _kind_and_text(part: AssistantContent) -> tuple[PartKind, str]:
-    match part:
-        case TextContent(text):
-            return "text", text
-        case ThinkingContent(text):
-            return "thinking", text
-        case ToolCall():
-            return "toolcall", part.arguments_json
-    assert_never(part)
