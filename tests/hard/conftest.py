@@ -107,10 +107,16 @@ class Lab:
         return [*COMMAND, "run", *policy, *model, "--transcript", str(self.transcript), *flags, "Go."]
 
     def start(
-        self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, **more: Any
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        clean: Mapping[str, str] | None = None,
+        **streams: Any,
     ) -> subprocess.Popen[bytes]:
-        streams: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL) | more
-        environment = {**self.environment, **(env or {})}
+        """`env` is added to the environment, `clean` is all of it."""
+        environment = {**self.environment, **(env or {})} if clean is None else clean
+        streams = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL) | streams
         return subprocess.Popen(argv, cwd=self.workspace, env=environment, **streams)
 
     def run(
