@@ -112,11 +112,11 @@ class Lab:
         *,
         env: Mapping[str, str] | None = None,
         clean: Mapping[str, str] | None = None,
-        **streams: Any,
+        **more: Any,
     ) -> subprocess.Popen[bytes]:
         """`env` is added to the environment, `clean` is all of it."""
         environment = {**self.environment, **(env or {})} if clean is None else clean
-        streams = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL) | streams
+        streams: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL) | more
         return subprocess.Popen(argv, cwd=self.workspace, env=environment, **streams)
 
     def run(

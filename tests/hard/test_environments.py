@@ -139,12 +139,9 @@ def test_a_file_that_may_not_grow_ends_the_run(lab: "Lab", blocks: int) -> None:
 
 
 def test_a_run_that_was_suspended_goes_on(lab: "Lab") -> None:
-    lab.write_script(
-        (lab.folder / "script.yaml").read_text().replace("Look around.", "{x: 1}").replace("{x: 1}", "Hm.")
-    )
     (lab.workspace / "step.sh").write_text('touch "started-$1"; sleep 0.3; touch "done/$1"\n')
     with lab.start(lab.argv(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
-        _wait_until(lambda: (lab.workspace / "started-one").exists(), process)
+        _wait_until((lab.workspace / "started-one").exists, process)
         process.send_signal(signal.SIGSTOP)
         threading.Event().wait(1)
         process.send_signal(signal.SIGCONT)
@@ -181,7 +178,7 @@ int gettimeofday(struct timeval *restrict t, void *restrict zone) {
 @pytest.mark.skipif(sys.platform != "linux" or shutil.which("cc") is None, reason="needs Linux and a C compiler")
 def test_a_wall_clock_that_jumps_moves_no_time_out_and_no_duration(lab: "Lab") -> None:
     library = lab.folder / "clock.so"
-    build = ["cc", "-shared", "-fPIC", "-o", library, "-x", "c", "-", "-ldl"]
+    build = ["cc", "-shared", "-fPIC", "-o", str(library), "-x", "c", "-", "-ldl"]
     subprocess.run(build, input=CLOCK, text=True, check=True, timeout=60)
     done = lab.run("--timeout", "60", "--tool-timeout", "30", env={"LD_PRELOAD": str(library)})
     assert done.code == 0, done.stderr
@@ -202,9 +199,13 @@ def test_a_transcript_that_is_a_full_device_is_refused_before_anything_starts(la
     assert lab.effects() == set()
 
 
+def _may_mount() -> bool:
+    return subprocess.run(["unshare", "-rm", "true"], capture_output=True, check=False).returncode == 0
+
+
 def on_a_disk(lab: "Lab", options: str, then: str, *flags: str) -> "Ended":
     """Runs a line of shell with a small file system of its own as the record's folder, in which nobody else looks."""
-    if shutil.which("unshare") is None or subprocess.run(["unshare", "-rm", "true"], capture_output=True).returncode:
+    if shutil.which("unshare") is None or not _may_mount():
         pytest.skip("needs unshare, and a user who may mount for himself")
     mount = f"mount -t tmpfs -o {options} tmpfs {lab.out} || exit 99"
     argv = ["unshare", "-rm", "bash", "-c", f"{mount}\n{then}", "bash", *lab.argv(*flags)]

@@ -1,4 +1,4 @@
-"""The Nth system call of a kind fails, for N = 1, 2, ...: the run ends, says so, and never calls a broken record whole."""
+"""The Nth system call of a kind fails, for N = 1, 2, ...: the run ends, says so, and calls no broken record whole."""
 
 import errno
 import json
