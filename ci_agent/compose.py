@@ -26,11 +26,13 @@ from ci_agent.policy.counting import create_before_tool_call
 from ci_agent.process import Processes, open_processes
 from ci_agent.prompts import build_system_prompt, build_user_prompt
 from ci_agent.provider import Context, StreamOptions
+from ci_agent.replay import ReplayWatch
 from ci_agent.run_parts import RunParts, build_parts
 from ci_agent.run_settings import Observers, RunResult, RunSettings
 from ci_agent.spelling import counted
 from ci_agent.structured_output import StructuredOutput
 from ci_agent.transcript.place import Place, find_place, finish_record, open_journal
+from ci_agent.transcript.plain_json import plain
 from ci_agent.transcript.recorder import Recorder
 from ci_agent.transcript.redact import Redactor
 from ci_agent.transcript.run_facts import PolicyFacts, RunStart
@@ -84,7 +86,7 @@ def run(
         for exposure in _exposures(settings, parts, processes, cancel):
             observers.note(f"warning: {exposure}")
             recorder.note("security", exposure)
-        happened = _execute(settings, parts, recorder, observers, cancel)
+        happened = _execute(settings, parts, recorder, redactor, observers, cancel)
         ending = conclude_run(happened, settings, tampered=not journal.is_intact())
         recorder.run_end(ending)
         document = finish_record(journal, place, keep_journal=settings.keep_journal)
@@ -101,7 +103,12 @@ def _exposures(settings: RunSettings, parts: RunParts, processes: Processes, can
 
 
 def _execute(
-    settings: RunSettings, parts: RunParts, recorder: Recorder, observers: Observers, cancel: CancelToken
+    settings: RunSettings,
+    parts: RunParts,
+    recorder: Recorder,
+    redactor: Redactor,
+    observers: Observers,
+    cancel: CancelToken,
 ) -> Happened:
     """The loop under its hooks, from the prompt to the reason why it ended."""
     own_cancel = cancel.child()
@@ -122,7 +129,8 @@ def _execute(
         abandon_after_s=ABANDON_AFTER_S,
     )
     context = Context(_system_prompt(settings, parts), (), parts.offered)
-    emit = _emit_to(recorder, watch.observe, observers.observe)
+    replay = _replay_watch(parts, recorder, redactor, observers)
+    emit = _emit_to(recorder, watch.observe, *([replay.observe] if replay else []), observers.observe)
     messages: tuple[Message, ...] = ()
     bug: Exception | None = None
     with _time_limit(parts.limits.timeout_s, own_cancel) as timed_out:
@@ -143,8 +151,23 @@ def _execute(
         tool_calls=recorder.tool_calls,
         denial_fails=recorder.denial_fails,
         output=parts.output,
+        divergence=replay.why_failed(settings.fail_on_divergence) if replay else None,
         delivery_problem=observers.delivery_problem(),
     )
+
+
+def _replay_watch(
+    parts: RunParts, recorder: Recorder, redactor: Redactor, observers: Observers
+) -> ReplayWatch | None:
+    """What holds a replay against its record; None: this run is none."""
+    if parts.record is None:
+        return None
+
+    def note(text: str) -> None:
+        recorder.note("replay", text)
+        observers.note(f"replay  {text}")
+
+    return ReplayWatch(parts.record, note, lambda text: str(plain(text, redactor.text).value))
 
 
 def _options(settings: RunSettings, parts: RunParts) -> StreamOptions:

@@ -25,6 +25,8 @@ class Happened:
     denial_fails: bool
     output: StructuredOutput | None
     """None: any answer will do."""
+    divergence: str | None
+    """Of a replay from its record, where that counts as failed."""
     delivery_problem: str | None
 
     @property
@@ -45,6 +47,7 @@ def conclude_run(happened: Happened, settings: RunSettings, *, tampered: bool) -
             fail_on_denied=settings.fail_on_denied,
             fail_on_error=settings.fail_on_error,
             denial_fails=happened.denial_fails,
+            diverged=happened.divergence is not None,
             output_lost=happened.delivery_problem is not None,
         )
     )
@@ -53,7 +56,7 @@ def conclude_run(happened: Happened, settings: RunSettings, *, tampered: bool) -
         reason=conclusion.reason,
         exit_code=conclusion.exit_code,
         structured_output=happened.output.value if happened.output else None,
-        error=reasons.get(conclusion.reason) or happened.delivery_problem,
+        error=reasons.get(conclusion.reason) or happened.divergence or happened.delivery_problem,
         error_retryable=last.error_retryable if last else None,
     )
 

@@ -131,6 +131,8 @@ class RunFacts:
     fail_on_error: When = "never"
     denial_fails: bool = False
     """A call was denied by a rule with `on_denied` `fail` or `stop`."""
+    diverged: bool = False
+    """A replay parted from its record, and that counts as failed."""
     output_lost: bool = False
     """stdout was closed before the result could be written."""
 
@@ -177,7 +179,7 @@ def _is_denied(facts: RunFacts) -> bool:
 
 
 def _is_negative(facts: RunFacts) -> bool:
-    return facts.output_lost or _failed(facts.fail_on_error, facts.tool_calls.error, facts.tool_calls.ok)
+    return facts.output_lost or facts.diverged or _failed(facts.fail_on_error, facts.tool_calls.error, facts.tool_calls.ok)
 
 
 def _happened(reason: ResultReason) -> Callable[[RunFacts], bool]:

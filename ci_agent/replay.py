@@ -23,6 +23,12 @@ Divergence: TypeAlias = Literal["status", "output"]
 
 FailOnDivergence: TypeAlias = Literal["never", "status", "any"]
 
+_COUNTED: dict[FailOnDivergence, tuple[Divergence, ...]] = {
+    "never": (),
+    "status": ("status",),
+    "any": ("status", "output"),
+}
+
 _MAX_LINE_CHARS = 80
 
 _RAN = ("execute", "after_tool_call")
@@ -84,14 +90,10 @@ class ReplayWatch:
         self._expected: dict[tuple[int, int], JsonObject | None] = {}
         self.divergences: dict[Divergence, int] = {"status": 0, "output": 0}
 
-    def fails(self, when: FailOnDivergence) -> bool:
-        match when:
-            case "never":
-                return False
-            case "status":
-                return self.divergences["status"] > 0
-            case "any":
-                return any(self.divergences.values())
+    def why_failed(self, when: FailOnDivergence) -> str | None:
+        """What makes the run fail, in words; None: nothing does."""
+        counts = [self.divergences[kind] for kind in _COUNTED[when]]
+        return f"{counted(sum(counts), 'divergence')} from the record, see the notes" if any(counts) else None
 
     def observe(self, event: AgentEvent) -> None:
         if isinstance(event, ToolExecutionStart):  # these come in the order of the record

@@ -9,18 +9,21 @@ from datetime import datetime
 from pathlib import Path
 
 from ci_agent.errors import ConfigurationError
+from ci_agent.json_types import JsonObject
 from ci_agent.limits import RunLimits, loosened, tightest
 from ci_agent.policy.decide import Policy, compile_policy
 from ci_agent.process import Processes, child_environment, refuse_never_passed
 from ci_agent.provider import Model
 from ci_agent.providers.outside import Outside
-from ci_agent.providers.table import OpenModels, open_models, parse_model
+from ci_agent.providers.table import REPLAY, OpenModels, open_models, parse_model
 from ci_agent.ready_policy import surroundings
+from ci_agent.replay import replayed_tools
 from ci_agent.run_settings import RunSettings, SandboxMode
 from ci_agent.structured_output import StructuredOutput
 from ci_agent.tool import Tool
 from ci_agent.tools.table import ToolSettings, create_tools
 from ci_agent.transcript.place import Place
+from ci_agent.transcript.read import read_transcript
 from ci_agent.transcript.run_facts import SandboxFacts
 from ci_agent.workspace import Workspace
 
@@ -36,6 +39,8 @@ class RunParts:
     loosened: Sequence[str]
     environment: Mapping[str, str]
     """Of commands."""
+    record: JsonObject | None
+    """The transcript that is played; None: the model is no replay."""
     tools: Mapping[str, Tool]
     offered: tuple[Tool, ...]
     output: StructuredOutput | None
@@ -47,7 +52,7 @@ def build_parts(
 ) -> RunParts:
     """Check the settings and build what they ask for; ConfigurationError for what cannot be had."""
     models = [_parse_model(name) for name in (settings.model, *settings.model_settings.fallbacks)]
-    opened = open_models(models, settings.model_settings, Outside(settings.environment, now, random.random))
+    opened = open_models(models, settings.model_settings, _outside_world(settings, now))
     limits = tightest(settings.policy.source.limits, settings.limits)
     _refuse_unknown_price(limits, opened.without_price)
     _refuse_missing_spill_folder(settings.spill_folder)
@@ -57,6 +62,7 @@ def build_parts(
     environment = child_environment(settings.environment, settings.pass_env, settings.secret_env)
     around = surroundings(settings.environment, records, environment)
     policy = compile_policy(settings.policy.source, workspace, around=around)
+    record = _played_record(settings, models[0])
     tools = create_tools(_tool_settings(settings, workspace, policy, environment, processes))
     return RunParts(
         run_id=str(uuid.uuid4()),
@@ -67,11 +73,24 @@ def build_parts(
         limits=limits,
         loosened=loosened(settings.policy.source.limits, settings.limits),
         environment=environment,
-        tools=tools,
+        record=record,
+        tools=replayed_tools(tools, record) if record is not None and settings.replay_tools else tools,
         offered=tuple(_offered(tools, settings.tools, policy)),
         output=None if settings.output_schema is None else StructuredOutput(settings.output_schema, now),
         sandbox=_sandbox(settings.sandbox),
     )
+
+
+def _outside_world(settings: RunSettings, now: Callable[[], datetime]) -> Outside:
+    return Outside(settings.environment, now, random.random, read_transcript)
+
+
+def _played_record(settings: RunSettings, model: Model) -> JsonObject | None:
+    if model.provider == REPLAY:
+        return read_transcript(Path(model.id))
+    if settings.replay_tools or settings.fail_on_divergence != "never":
+        raise ConfigurationError("no record is played: --replay-tools and --fail-on-divergence need --model replay:FILE")
+    return None
 
 
 def _parse_model(text: str) -> Model:

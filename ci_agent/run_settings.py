@@ -13,6 +13,7 @@ from ci_agent.policy.decide import Policy
 from ci_agent.policy.rules import Limits
 from ci_agent.prompts import ContextText
 from ci_agent.providers.settings import ModelSettings
+from ci_agent.replay import FailOnDivergence
 
 SandboxMode: TypeAlias = Literal["auto", "required", "off"]
 
@@ -47,6 +48,10 @@ class RunSettings:
     """Where whole outputs of commands go; None: only what the transcript keeps of them."""
     fail_on_denied: When = "all"
     fail_on_error: When = "never"
+    replay_tools: bool = False
+    """Answer calls out of the record that is played (model `replay:TRANSCRIPT`) instead of executing them."""
+    fail_on_divergence: FailOnDivergence = "never"
+    """Which ways of parting from the record that is played make the run fail."""
     sandbox: SandboxMode = "auto"
     secret_env: tuple[str, ...] = ()
     """Names of variables whose values must not be recorded, beside those whose names look secret."""

@@ -97,6 +97,14 @@ Examples:
 @option("--verbose", is_flag=True, help="Show results and answers as they come.")
 @option("--fail-on-denied", type=WHEN, default="all", show_default=True, help="Exit 5 when calls were denied.")
 @option("--fail-on-error", type=WHEN, default="never", show_default=True, help="Exit 1 when calls failed.")
+@option("--replay-tools", is_flag=True, help="With --model replay:FILE, answer calls from the record.")
+@option(
+    "--fail-on-divergence",
+    type=click.Choice(["never", "status", "any"]),
+    default="never",
+    show_default=True,
+    help="With --model replay:FILE, exit 1 when calls ended otherwise, or with any other result.",
+)
 @option(
     "--sandbox", type=click.Choice(["auto", "required", "off"]), default="auto", show_default=True, help="OS sandbox."
 )
@@ -203,6 +211,8 @@ def _settings(flags: Mapping[str, Any]) -> RunSettings:
         spill_folder=_optional_path(flags["spill_dir"]),
         fail_on_denied=flags["fail_on_denied"],
         fail_on_error=flags["fail_on_error"],
+        replay_tools=flags["replay_tools"],
+        fail_on_divergence=flags["fail_on_divergence"],
         sandbox=flags["sandbox"],
         secret_env=flags["secret_env"],
         pass_env=flags["pass_env"],

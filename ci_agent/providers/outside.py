@@ -3,6 +3,9 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
+
+from ci_agent.json_types import JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,3 +15,5 @@ class Outside:
     now: Callable[[], datetime]
     random: Callable[[], float]
     """From 0 to 1."""
+    read_record: Callable[[Path], JsonObject]
+    """The transcript document at a path; ConfigurationError when there is none."""

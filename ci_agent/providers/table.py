@@ -3,19 +3,23 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TypeAlias
 
 from ci_agent.provider import Model, StreamFn
 from ci_agent.providers.fallback import create_fallback_stream
 from ci_agent.providers.outside import Outside
+from ci_agent.providers.replay import create_replay_stream
 from ci_agent.providers.script import load_script
 from ci_agent.providers.scripted import create_scripted_stream
 from ci_agent.providers.settings import ModelSettings
 from ci_agent.providers.shrinking import create_shrinking_stream
 
 SCRIPTED = "scripted"
+REPLAY = "replay"
 PROVIDERS = (
     SCRIPTED,
+    REPLAY,
     "openai",
     "openai-chat",
     "anthropic",
@@ -36,7 +40,10 @@ PROVIDERS = (
     "lmstudio",
     "litellm",
 )
-"""All but the first have a row in `servers`, which imports what checking a name needs nothing of."""
+"""All but the first two have a row in `servers`, which imports what checking a name needs nothing of."""
+
+_PLAYED = (SCRIPTED, REPLAY)
+"""Out of files: no key, no network, nothing to shrink."""
 
 _Open: TypeAlias = Callable[[Model, bool], StreamFn]
 """Opens one model; True for the run's own, which the person's address and key are for."""
@@ -69,8 +76,9 @@ def open_models(models: Sequence[Model], settings: ModelSettings, outside: Outsi
 
     Raises ConfigurationError when one cannot be used as it is. Nothing is sent.
     """
-    if all(model.provider == SCRIPTED for model in models):
-        return OpenModels(_one_after_another(models, partial(_open_script, outside)), tuple(models), _nothing)
+    if all(model.provider in _PLAYED for model in models):
+        without_price = tuple(model for model in models if model.provider == SCRIPTED)
+        return OpenModels(_one_after_another(models, partial(_open_played, outside)), without_price, _nothing)
     # Connections, certificates and the catalogue take longer to load than all that a scripted run needs.
     from ci_agent.providers.catalog import load_catalog  # noqa: PLC0415
     from ci_agent.providers.served import ServedModels  # noqa: PLC0415
@@ -79,8 +87,8 @@ def open_models(models: Sequence[Model], settings: ModelSettings, outside: Outsi
     served = ServedModels(settings, catalog, outside)
 
     def open_one(model: Model, is_own: bool) -> StreamFn:
-        if model.provider == SCRIPTED:
-            return _open_script(outside, model, is_own)
+        if model.provider in _PLAYED:
+            return _open_played(outside, model, is_own)
         stream_fn = served.open(
             model, base_url=settings.base_url if is_own else None, api_key=settings.api_key if is_own else None
         )
@@ -89,7 +97,7 @@ def open_models(models: Sequence[Model], settings: ModelSettings, outside: Outsi
 
     return OpenModels(
         _one_after_another(models, open_one),
-        tuple(model for model in models if catalog.facts_of(model).price is None),
+        tuple(model for model in models if model.provider != REPLAY and catalog.facts_of(model).price is None),
         served.close,
     )
 
@@ -98,7 +106,9 @@ def _one_after_another(models: Sequence[Model], open_one: _Open) -> StreamFn:
     return create_fallback_stream([(model, open_one(model, index == 0)) for index, model in enumerate(models)])
 
 
-def _open_script(outside: Outside, model: Model, _is_own: bool) -> StreamFn:
+def _open_played(outside: Outside, model: Model, _is_own: bool) -> StreamFn:
+    if model.provider == REPLAY:
+        return create_replay_stream(outside.read_record(Path(model.id)), model.id, outside.now)
     return create_scripted_stream(load_script(model.id), model.id, outside.now)
 
 
