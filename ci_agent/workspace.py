@@ -2,7 +2,9 @@
 
 import errno
 import os
+import stat
 import unicodedata
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +12,9 @@ from ci_agent.errors import ConfigurationError
 
 MAX_PATH_BYTES = 4096
 """Linux's PATH_MAX; longer ones cannot be opened anyway."""
+
+MAX_LINKS = 40
+"""Linux's limit for one path (path_resolution(7))."""
 
 _JOINER = "\u200d"
 
@@ -26,16 +31,13 @@ class Workspace:
     def resolve(self, text: str, *, start: Path | None = None) -> Path:
         """Where a path given by a model leads: absolute, symlinks followed in kernel order (a link first, then `..`).
 
-        Relative paths start at `start`, or at the root. What does not exist yet resolves through its nearest
-        existing parent. The result may lie outside the workspace: judging that is the policy's business.
-        Raises InvalidPathError for text with control, bidi or invisible characters, and for link loops.
+        Relative paths start at `start`, itself free of symlinks, or at the root. What does not exist yet resolves
+        through its nearest existing parent. The result may lie outside the workspace: judging that is the policy's
+        business. Raises InvalidPathError for text with control, bidi or invisible characters, and where nobody can
+        tell where a path leads: link loops, places too deep to look at, folders that are closed and could be opened.
         """
         check_path_text(text)
-        try:
-            resolved = os.path.realpath(os.path.join(start or self.root, text))
-            _refuse_link_loop(resolved)
-        except OSError as error:
-            raise InvalidPathError(f"{text!r} cannot be resolved: {os.strerror(error.errno or 0)}") from error
+        *_, resolved = way(str(start or self.root), text)
         return Path(resolved)
 
     def contains(self, path: Path) -> bool:
@@ -57,6 +59,59 @@ def open_workspace(folder: str | Path) -> Workspace:
     if not root.is_dir():
         raise ConfigurationError(f"workspace {str(folder)!r} is not a folder")
     return Workspace(root)
+
+
+def way(start: str, text: str) -> Iterator[str]:
+    """Every place that a path passes, links included; the last is where it leads, free of symlinks.
+
+    `start`: an absolute path without symlinks, where the text begins unless it is absolute. Raises InvalidPathError
+    when a link loops, or when it is not known whether one stands on the way.
+    """
+    at = "" if text.startswith("/") else start.rstrip("/")
+    pending, links = _reversed_names(text), 0
+    while pending:
+        name = pending.pop()
+        if name == "..":
+            at = at.rpartition("/")[0]
+            continue
+        above, at = at, f"{at}/{name}"
+        yield at
+        target = _link_target(at, text)
+        if target is not None:
+            links += 1
+            if links > MAX_LINKS:
+                raise InvalidPathError(f"{text!r} cannot be resolved: {os.strerror(errno.ELOOP)}")
+            pending += _reversed_names(target)
+            at = "" if target.startswith("/") else above
+    yield at or "/"
+
+
+def _reversed_names(text: str) -> list[str]:
+    return [name for name in reversed(text.split("/")) if name not in ("", ".")]
+
+
+def _link_target(path: str, text: str) -> str | None:
+    """What a link says; None for anything else, and for nothing."""
+    try:
+        return os.readlink(path) if stat.S_ISLNK(os.lstat(path).st_mode) else None
+    except OSError as error:
+        if error.errno in {errno.ENOENT, errno.ENOTDIR, errno.EINVAL} or _has_no_such_name(error, path):
+            return None
+        if error.errno == errno.EACCES and not _is_own(os.path.dirname(path)):
+            return None  # closed to this user, who cannot open it: no tool gets past
+        raise InvalidPathError(f"{text!r} cannot be resolved: {os.strerror(error.errno or 0)}") from error
+
+
+def _has_no_such_name(error: OSError, path: str) -> bool:
+    """The last name is longer than any; whereas the end of a path that is too long as a whole may well be there."""
+    return error.errno == errno.ENAMETOOLONG and len(os.fsencode(path)) < MAX_PATH_BYTES
+
+
+def _is_own(folder: str) -> bool:
+    try:
+        return os.stat(folder).st_uid == os.geteuid()
+    except OSError:
+        return False
 
 
 def check_path_text(text: str) -> None:
@@ -82,12 +137,3 @@ def _hides_something(text: str, position: int) -> bool:
 
 def _is_emoji_part(char: str) -> bool:
     return unicodedata.category(char) in {"So", "Sk"} or char == "\ufe0f"
-
-
-def _refuse_link_loop(resolved: str) -> None:
-    # realpath leaves a loop in place without a word; everything else on the way to its answer is free of links.
-    try:
-        os.stat(resolved)
-    except OSError as error:
-        if error.errno == errno.ELOOP:
-            raise

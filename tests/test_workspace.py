@@ -1,9 +1,13 @@
 """One interpretation of a path: links in kernel order, and text that hides what it names refused."""
 
 import os
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ci_agent.errors import ConfigurationError
 from ci_agent.workspace import InvalidPathError, Workspace, open_workspace
@@ -98,3 +102,81 @@ def test_a_workspace_reached_through_a_link_has_its_real_root(tmp_path: Path) ->
     (tmp_path / "real").mkdir()
     os.symlink("real", tmp_path / "link")
     assert open_workspace(tmp_path / "link") == Workspace(tmp_path.resolve() / "real")
+
+
+NAMES = ["a", "b", "..", ".", "l1", "l2", "l3", "missing"]
+
+
+@given(
+    links=st.lists(st.lists(st.sampled_from(NAMES), min_size=1, max_size=4).map("/".join), min_size=3, max_size=3),
+    text=st.lists(st.sampled_from(NAMES), min_size=1, max_size=6).map("/".join),
+)
+def test_paths_lead_where_python_too_says_they_do(links: list[str], text: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        workspace = open_workspace(folder)
+        (workspace.root / "a/b").mkdir(parents=True)
+        (workspace.root / "b").touch()
+        for number, target in enumerate(links, 1):
+            (workspace.root / f"l{number}").symlink_to(target)
+        try:
+            resolved = workspace.resolve(text)
+        except InvalidPathError:
+            with pytest.raises(OSError, match="symbolic links"):
+                os.stat(os.path.realpath(workspace.root / text))
+        else:
+            assert str(resolved) == os.path.realpath(f"{workspace.root}/{text}")
+
+
+def test_a_chain_of_as_many_links_as_the_kernel_follows_is_followed(workspace: Workspace) -> None:
+    for number in range(41):
+        os.symlink(f"l{number - 1}" if number else "src", workspace.root / f"l{number}")
+    assert workspace.resolve("l39") == workspace.root / "src"
+    with pytest.raises(InvalidPathError, match="Too many levels"):
+        workspace.resolve("l40")
+
+
+def test_a_link_too_deep_to_look_at_hides_nothing(workspace: Workspace, tmp_path: Path) -> None:
+    """A shell that went there by several steps would follow it."""
+    (tmp_path / "secret").write_text("secret")
+    folder = os.open(workspace.root, os.O_RDONLY)
+    for _ in range(20):
+        os.mkdir("d" * 203, dir_fd=folder)
+        above, folder = folder, os.open("d" * 203, os.O_RDONLY, dir_fd=folder)
+        os.close(above)
+    os.symlink(tmp_path / "secret", "link", dir_fd=folder)
+    os.close(folder)
+    for text in ("/".join(["d" * 203] * 20) + "/link", "/".join(["d" * 203] * 20) + "/link/.."):
+        with pytest.raises(InvalidPathError, match="cannot be resolved: File name too long"):
+            workspace.resolve(text)
+    with pytest.raises(InvalidPathError, match="cannot be resolved: File name too long"):
+        workspace.resolve("link", start=workspace.root / "/".join(["d" * 203] * 20))
+
+
+@pytest.fixture
+def ordinary_user() -> Iterator[Path]:
+    """A folder of a user who is not above permissions, and that user for the time of the test."""
+    is_root = os.geteuid() == 0
+    with tempfile.TemporaryDirectory() as folder:
+        if is_root:
+            os.chown(folder, 65534, 65534)
+            os.seteuid(65534)
+        yield Path(folder).resolve()
+        if is_root:
+            os.seteuid(0)
+
+
+def test_a_folder_that_its_owner_could_open_again_hides_no_link(ordinary_user: Path) -> None:
+    (ordinary_user / "closed").mkdir()
+    (ordinary_user / "closed/link").symlink_to("/etc")
+    (ordinary_user / "closed").chmod(0)
+    workspace = open_workspace(ordinary_user)
+    with pytest.raises(InvalidPathError, match="'closed/link/hosts' cannot be resolved: Permission denied"):
+        workspace.resolve("closed/link/hosts")
+    (ordinary_user / "closed").chmod(0o700)
+    assert workspace.resolve("closed/link/hosts") == Path("/etc/hosts").resolve()
+
+
+def test_a_folder_closed_by_somebody_else_is_taken_by_its_name(ordinary_user: Path) -> None:
+    if os.access("/root", os.X_OK) or not os.path.isdir("/root"):
+        pytest.skip("there is no folder of another user that is closed")
+    assert open_workspace(ordinary_user).resolve("/root/.ssh/id_rsa") == Path("/root/.ssh/id_rsa")

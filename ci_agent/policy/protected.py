@@ -9,6 +9,7 @@ from typing import Final, TypeAlias
 
 from ci_agent.policy.disk import DiskBudget, Entry, walk
 from ci_agent.policy.reach import Names, fold, fold_names, names_of
+from ci_agent.workspace import InvalidPathError, way
 
 Run: TypeAlias = Names
 """Folded names that follow one another in a path; a glob that spells them may reach it."""
@@ -35,8 +36,6 @@ _NEVER_READ: Final = frozenset(
     | {"fd", "fdinfo", "map_files", "root", "cwd", "exe"}
 )
 """Names beneath the kernel's folders that open the memory, the environment or the files of a process."""
-
-_MAX_LINKS: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,28 +121,12 @@ def enters_kernel_folder(folder: Path, text: str) -> bool:
     What `/proc/self/cwd` means depends on who opens it, so such a path cannot be resolved beforehand.
     `folder`, where it starts, is free of symlinks.
     """
-    at = "" if text.startswith("/") else str(folder).rstrip("/")
-    pending, links = _reversed_names(text), 0
-    while pending:
-        name = pending.pop()
-        if name == "..":
-            at = at.rpartition("/")[0]
-            continue
-        above, at = at, f"{at}/{name}"
-        if at in _KERNEL_ROOTS or at.startswith(_BENEATH_KERNEL_ROOTS):
-            return True
-        if os.path.islink(at):
-            links += 1
-            target = os.readlink(at)
-            if links > _MAX_LINKS:
-                return True
-            pending += _reversed_names(target)
-            at = "" if target.startswith("/") else above
-    return False
-
-
-def _reversed_names(text: str) -> list[str]:
-    return [name for name in reversed(text.split("/")) if name not in ("", ".")]
+    try:
+        return any(
+            place in _KERNEL_ROOTS or place.startswith(_BENEATH_KERNEL_ROOTS) for place in way(str(folder), text)
+        )
+    except InvalidPathError:
+        return True
 
 
 UNKNOWN_NAMES: Final[tuple[Names, ...]] = (GIT, WORKFLOWS)
