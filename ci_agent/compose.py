@@ -35,7 +35,7 @@ from ci_agent.transcript.place import Place, find_place, finish_record, open_jou
 from ci_agent.transcript.plain_json import plain
 from ci_agent.transcript.recorder import Recorder
 from ci_agent.transcript.redact import Redactor
-from ci_agent.transcript.run_facts import PolicyFacts, RunStart
+from ci_agent.transcript.run_facts import PolicyFacts, RunStart, SandboxFacts
 from ci_agent.transcript.secret_sources import collect_secrets
 
 ABANDON_AFTER_S = 3.0
@@ -74,6 +74,7 @@ def run(
         processes = processes or stack.enter_context(open_processes())
         parts = build_parts(settings, place, processes, _now)
         stack.callback(parts.models.close)
+        stack.callback(parts.temporary.remove)
         if settings.lock is not None:
             stack.enter_context(hold_lock(settings.lock))
         journal, recovered = open_journal(place)
@@ -243,7 +244,7 @@ def _start(settings: RunSettings, parts: RunParts) -> RunStart:
         model=parts.model,
         options=_recorded_options(settings, parts),
         policy=PolicyFacts(source.name, source.sha256, len(source.rules), asdict(parts.limits)),
-        sandbox=parts.sandbox,
+        sandbox=SandboxFacts(parts.sandbox.kind, settings.sandbox, parts.sandbox.abi),
         ci=detect_ci(settings.environment),
     )
 
@@ -269,7 +270,9 @@ def _say_where(
     record = place.document or place.journal
     policy = parts.policy.source
     rules = f"policy {policy.name} ({counted(len(policy.rules), 'rule')})"
-    observers.note(f"{parts.model}  {rules}  sandbox {parts.sandbox.kind}  record {record}")
+    observers.note(f"{parts.model}  {rules}  sandbox {parts.sandbox}  record {record}")
+    if parts.sandbox.why_none is not None:
+        observers.note(f"commands are held by the policy alone: {parts.sandbox.why_none}")
     for name in parts.loosened:
         observers.note(f"{name}: the policy's own limit is lower and counts")
     for name in settings.secret_env:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from ci_agent.ci_environment import real_path
+from ci_agent.confined_commands import create_confine
 from ci_agent.errors import ConfigurationError
 from ci_agent.json_types import JsonObject
 from ci_agent.limits import RunLimits, loosened, tightest
@@ -18,13 +20,15 @@ from ci_agent.providers.outside import Outside
 from ci_agent.providers.table import REPLAY, OpenModels, open_models, parse_model
 from ci_agent.ready_policy import surroundings
 from ci_agent.replay import replayed_tools
-from ci_agent.run_settings import RunSettings, SandboxMode
+from ci_agent.run_settings import RunSettings
+from ci_agent.sandbox.confinement import Confine
+from ci_agent.sandbox.private_folder import PrivateFolder
+from ci_agent.sandbox.sandbox import Sandbox, find_sandbox
 from ci_agent.structured_output import StructuredOutput
 from ci_agent.tool import Tool
 from ci_agent.tools.table import ToolSettings, create_tools
 from ci_agent.transcript.place import Place
 from ci_agent.transcript.read import read_transcript
-from ci_agent.transcript.run_facts import SandboxFacts
 from ci_agent.workspace import Workspace
 
 
@@ -44,12 +48,12 @@ class RunParts:
     tools: Mapping[str, Tool]
     offered: tuple[Tool, ...]
     output: StructuredOutput | None
-    sandbox: SandboxFacts
+    sandbox: Sandbox
+    temporary: PrivateFolder
+    """For temporary files of commands; whoever ends the run removes it."""
 
 
-def build_parts(
-    settings: RunSettings, place: Place, processes: Processes, now: Callable[[], datetime]
-) -> RunParts:
+def build_parts(settings: RunSettings, place: Place, processes: Processes, now: Callable[[], datetime]) -> RunParts:
     """Check the settings and build what they ask for; ConfigurationError for what cannot be had."""
     models = [_parse_model(name) for name in (settings.model, *settings.model_settings.fallbacks)]
     opened = open_models(models, settings.model_settings, _outside_world(settings, now))
@@ -60,10 +64,12 @@ def build_parts(
     workspace = settings.policy.site.workspace
     records = tuple(path for path in (place.journal, place.document, settings.lock) if path)
     environment = child_environment(settings.environment, settings.pass_env, settings.secret_env)
-    around = surroundings(settings.environment, records, environment)
+    around = surroundings(settings.environment, records, {**environment, "TMPDIR": ""})
     policy = compile_policy(settings.policy.source, workspace, around=around)
+    sandbox, temporary = find_sandbox(settings.sandbox, _outside(environment["PATH"], workspace)), PrivateFolder()
+    confine = create_confine(policy, sandbox, temporary, settings.secret_files)
     record = _played_record(settings, models[0])
-    tools = create_tools(_tool_settings(settings, workspace, policy, environment, processes))
+    tools = create_tools(_tool_settings(settings, workspace, policy, environment, processes, confine))
     return RunParts(
         run_id=str(uuid.uuid4()),
         model=models[0],
@@ -77,7 +83,8 @@ def build_parts(
         tools=replayed_tools(tools, record) if record is not None and settings.replay_tools else tools,
         offered=tuple(_offered(tools, settings.tools, policy)),
         output=None if settings.output_schema is None else StructuredOutput(settings.output_schema, now),
-        sandbox=_sandbox(settings.sandbox),
+        sandbox=sandbox,
+        temporary=temporary,
     )
 
 
@@ -113,18 +120,19 @@ def _refuse_unknown_price(limits: RunLimits, without_price: Sequence[Model]) -> 
         )
 
 
-def _sandbox(requested: SandboxMode) -> SandboxFacts:
-    if requested == "required":
-        raise ConfigurationError("a sandbox is required, and this version has none to offer: use --sandbox auto")
-    return SandboxFacts(kind="none", requested=requested)
+def _outside(search_path: str, workspace: Workspace) -> str:
+    """A PATH without what the workspace has put on it."""
+    folders = search_path.split(os.pathsep)
+    return os.pathsep.join(folder for folder in folders if not workspace.contains(real_path(folder)))
 
 
-def _tool_settings(
+def _tool_settings(  # noqa: PLR0913, PLR0917 - the parts of a run, for which the call has their names
     settings: RunSettings,
     workspace: Workspace,
     policy: Policy,
     environment: Mapping[str, str],
     processes: Processes,
+    confine: Confine,
 ) -> ToolSettings:
     return ToolSettings(
         workspace=workspace,
@@ -132,6 +140,7 @@ def _tool_settings(
         permits_address=policy.permits_address,
         environment=environment,
         processes=processes,
+        confine=confine,
         timeout_s=settings.tool_timeout_s,
         spill_folder=settings.spill_folder,
     )

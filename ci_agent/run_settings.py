@@ -4,7 +4,6 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypeAlias
 
 from ci_agent.events import AgentEvent
 from ci_agent.exit_codes import ResultReason, When
@@ -14,8 +13,7 @@ from ci_agent.policy.rules import Limits
 from ci_agent.prompts import ContextText
 from ci_agent.providers.settings import ModelSettings
 from ci_agent.replay import FailOnDivergence
-
-SandboxMode: TypeAlias = Literal["auto", "required", "off"]
+from ci_agent.sandbox.sandbox import Requested
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +50,9 @@ class RunSettings:
     """Answer calls out of the record that is played (model `replay:TRANSCRIPT`) instead of executing them."""
     fail_on_divergence: FailOnDivergence = "never"
     """Which ways of parting from the record that is played make the run fail."""
-    sandbox: SandboxMode = "auto"
+    sandbox: Requested = "auto"
+    secret_files: tuple[Path, ...] = ()
+    """Files that no command may read, such as one that holds a key; the sandbox sees to it."""
     secret_env: tuple[str, ...] = ()
     """Names of variables whose values must not be recorded, beside those whose names look secret."""
     pass_env: tuple[str, ...] = ()

@@ -17,6 +17,7 @@ from ci_agent.process.listener import OnOutput
 from ci_agent.process.result import ProcessResult
 from ci_agent.process.spawn_client import SpawnServer, start_server
 from ci_agent.process.supervised import Supervised
+from ci_agent.sandbox.confinement import Confinement
 from ci_agent.spawn.kernel import become_subreaper
 from ci_agent.spawn.process_tree import END_WITHIN_S, end_below
 from ci_agent.spawn.protocol import Request, hand_over, send_request
@@ -78,20 +79,21 @@ class Processes:
         tail_bytes: int = 25_000,
         separate_stderr: bool = False,
         on_output: OnOutput | None = None,
+        confinement: Confinement | None = None,
     ) -> ProcessResult:
         """Run a program and wait for it, its output and its time-out; then kill whatever it has started and left.
 
         It gets a session and a process group of its own, /dev/null as stdin, one pipe for stdout and stderr, and no
         other descriptor. Of each stream the first `head_bytes` and the last `tail_bytes` are kept (for a whole answer
         or its beginning: a large head and no tail). `on_output` gets every chunk, of stdout alone when stderr is
-        separate; what it raises ends the program and is passed on.
+        separate; what it raises ends the program and is passed on. `confinement` None: no sandbox keeps it in.
 
         A time-out sends SIGTERM to the group, and SIGKILL to everything GRACE_S later; the output so far is in the
         result. Cancellation does the same and raises ProcessCancelled. A program that cannot be started raises
         ToolError.
         """
         cancel.raise_if_cancelled()
-        request = self._request(argv, cwd, env)
+        request = self._request(argv, cwd, env, confinement)
         stderr = HeadAndTail(head_bytes, tail_bytes) if separate_stderr else None
         capture = Capture(HeadAndTail(head_bytes, tail_bytes), stderr, on_output)
         return run_call(partial(self._supervised, request), request.argv[0], capture, timeout_s, cancel)
@@ -115,11 +117,13 @@ class Processes:
             self._server = None
             self._sweep()
 
-    def _request(self, argv: Sequence[str | bytes], cwd: Path, env: Mapping[str, str]) -> Request:
+    def _request(
+        self, argv: Sequence[str | bytes], cwd: Path, env: Mapping[str, str], confinement: Confinement | None
+    ) -> Request:
         try:
             texts = [_text(part) for part in argv]
             environment = {_text(name): _text(value) for name, value in env.items()}
-            return Request(texts, _text(str(cwd.absolute())), environment, self._limits)
+            return Request(texts, _text(str(cwd.absolute())), environment, self._limits, confinement)
         except ValueError as error:
             raise ToolError(
                 f"{os.fsdecode(argv[0])} cannot be started: an argument or its environment holds a NUL character or "

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TypeAlias
 
+from ci_agent.sandbox.confinement import Confinement, confinement_as_json, confinement_from_json
 from ci_agent.spawn.tree_limits import TreeLimits
 
 _LENGTH_BYTES = 8
@@ -30,6 +31,8 @@ class Request:
     cwd: str
     environment: Mapping[str, str]
     limits: TreeLimits
+    confinement: Confinement | None = None
+    """What keeps it in; None: nothing does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +93,8 @@ def take_over(channel: socket.socket) -> socket.socket | None:
 
 def send_request(control: socket.socket, request: Request, streams: Sequence[int]) -> None:
     """`streams`: the descriptors of stdout and stderr, which may be the same."""
-    text = json.dumps(asdict(request)).encode("ascii")
+    fields = asdict(request) | {"confinement": confinement_as_json(request.confinement)}
+    text = json.dumps(fields).encode("ascii")
     socket.send_fds(control, [len(text).to_bytes(_LENGTH_BYTES, "big")], streams)
     control.sendall(text)
 
@@ -102,7 +106,8 @@ def receive_request(control: socket.socket) -> tuple[Request, list[int]]:
         os.set_inheritable(descriptor, False)
     header += _receive_exactly(control, _LENGTH_BYTES - len(header))
     fields = json.loads(_receive_exactly(control, int.from_bytes(header, "big")))
-    return Request(**fields | {"limits": TreeLimits(**fields["limits"])}), descriptors
+    limits, confinement = TreeLimits(**fields["limits"]), confinement_from_json(fields["confinement"])
+    return Request(**fields | {"limits": limits, "confinement": confinement}), descriptors
 
 
 def _receive_exactly(control: socket.socket, count: int) -> bytes:

@@ -8,6 +8,7 @@ from ci_agent.cancellation import CancelToken
 from ci_agent.errors import ToolError
 from ci_agent.json_types import JsonObject
 from ci_agent.process import HeadAndTail, OnOutput, ProcessCancelled, Processes
+from ci_agent.sandbox.confinement import Confine, leave_unconfined
 from ci_agent.tool import OnUpdate, Tool, ToolResult
 from ci_agent.tools.bash_program import USUAL_FOLDERS, find_bash
 from ci_agent.tools.command_output import present_ending, present_unfinished
@@ -37,11 +38,13 @@ def create_bash_tool(  # noqa: PLR0913 - settings of the tool, all but two by na
     spill_folder: Path | None = None,
     *,
     usual_folders: Sequence[str] = USUAL_FOLDERS,
+    confine: Confine = leave_unconfined,
 ) -> Tool:
     """`environment` is what commands get, all of it: see `child_environment`.
 
     Bash is looked for when the first command runs, in the `usual_folders`, then on PATH. With a `spill_folder` the
-    whole output of each call goes to a new file in it, which the details name.
+    whole output of each call goes to a new file in it, which the details name. `confine` is asked right before each
+    call how its commands are kept in.
     """
     bash: str | None = None
 
@@ -51,16 +54,24 @@ def create_bash_tool(  # noqa: PLR0913 - settings of the tool, all but two by na
         bash = bash or find_bash(environment, workspace, processes, cancel, usual_folders)
         argv: list[str | bytes] = [bash, "--noprofile", "--norc", "-c", "--", *_after_dash_c(arguments["command"])]
         timeout_s = min(float(arguments.get("timeout", default_timeout_s)), max_timeout_s)
+        confined = confine(arguments)
         with open_spill(spill_folder, prefix="bash-") as spill:
             on_output = _each(spill.write, _reporting(on_update))
             try:
                 result = processes.run(
-                    argv, cwd=workspace.root, env=environment, timeout_s=timeout_s, cancel=cancel, on_output=on_output
+                    argv,
+                    cwd=workspace.root,
+                    env={**environment, **confined.environment},
+                    timeout_s=timeout_s,
+                    cancel=cancel,
+                    on_output=on_output,
+                    confinement=confined.confinement,
                 )
             except ProcessCancelled as cancelled:
                 on_update(present_unfinished(cancelled.result, spill.details))
                 raise
-        return present_ending(result, _time_out(timeout_s, max_timeout_s), spill.details)
+        words = _time_out(timeout_s, max_timeout_s)
+        return present_ending(result, words, spill.details, when_refused=confined.explanation)
 
     return Tool(
         name="bash",

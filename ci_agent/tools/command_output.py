@@ -1,6 +1,7 @@
 """How a command ended: in words for the model, and in facts for the record."""
 
 import codecs
+import re
 import signal
 
 from ci_agent.errors import ToolError
@@ -25,10 +26,21 @@ _SHOWN_LINES = MAX_LINES - 10
 _BACKGROUND_NOTE = "[It left something running in the background, which has been killed: nothing outlives its call.]"
 
 
-def present_ending(result: ProcessResult, time_out: str, more_details: JsonObject) -> ToolResult:
+_REFUSED = re.compile(
+    rb"Permission denied|Operation not permitted|Read-only file system|cross-device link|Network is unreachable"
+    rb"|\b(?:EACCES|EPERM|EROFS|EXDEV|PermissionError)\b|os error 13\b",
+    re.IGNORECASE,
+)
+"""What programs print when the kernel has refused them something."""
+
+
+def present_ending(
+    result: ProcessResult, time_out: str, more_details: JsonObject, *, when_refused: str | None = None
+) -> ToolResult:
     """What the command printed, if it succeeded; if not, a ToolError that says the same and, last, how it ended.
 
-    `time_out` is how a time-out is put into words. Output stays as it came, ANSI sequences and control characters
+    `time_out` is how a time-out is put into words; `when_refused` is added when the output of a command that failed
+    looks as if the kernel had refused it something. Output stays as it came, ANSI sequences and control characters
     included: escaping them is for whoever shows them to a person. Bytes that are not UTF-8 become U+FFFD.
     """
     shown, replaced = _shown(result.output)
@@ -36,6 +48,8 @@ def present_ending(result: ProcessResult, time_out: str, more_details: JsonObjec
     details = _facts(result, shown, replaced) | more_details
     if result.exit_status == 0 and not result.timed_out:
         return text_result(_with_notes(shown.text, notes), details)
+    if when_refused and _REFUSED.search(result.output.head + b"\n" + result.output.tail):
+        notes.append(when_refused)
     raise ToolError(_with_notes(shown.text, [*notes, _ending(result, time_out)]), details)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from ci_agent.process import Processes
+from ci_agent.sandbox.confinement import Confine, leave_unconfined
 from ci_agent.tool import Tool
 from ci_agent.tools.bash import create_bash_tool
 from ci_agent.tools.edit import create_edit_tool
@@ -52,6 +53,8 @@ class ToolSettings:
     environment: Mapping[str, str]
     """All that child processes get."""
     processes: Processes
+    confine: Confine = leave_unconfined
+    """How the commands of each call of `bash` are kept in."""
     timeout_s: float | None = None
     """For each call, whatever it asks for; None: 120 for bash (up to 600 if it asks), 30 for the others."""
     spill_folder: Path | None = None
@@ -71,6 +74,7 @@ def create_tools(settings: ToolSettings) -> dict[str, Tool]:
         default_timeout_s=settings.timeout_s or DEFAULT_BASH_TIMEOUT_S,
         max_timeout_s=settings.timeout_s or MAX_BASH_TIMEOUT_S,
         spill_folder=settings.spill_folder,
+        confine=settings.confine,
     )
     return {tool.name: tool for tool in (*limited, bash)}
 
