@@ -131,7 +131,7 @@ def _execute(
     )
     context = Context(_system_prompt(settings, parts), (), parts.offered)
     replay = _replay_watch(parts, recorder, redactor, observers)
-    emit = _emit_to(recorder, watch.observe, *([replay.observe] if replay else []), observers.observe)
+    emit = _emit_to(recorder, watch.observe, observers.observe, *([replay.observe] if replay else []))
     messages: tuple[Message, ...] = ()
     bug: Exception | None = None
     with _time_limit(parts.limits.timeout_s, own_cancel) as timed_out:
@@ -157,9 +157,7 @@ def _execute(
     )
 
 
-def _replay_watch(
-    parts: RunParts, recorder: Recorder, redactor: Redactor, observers: Observers
-) -> ReplayWatch | None:
+def _replay_watch(parts: RunParts, recorder: Recorder, redactor: Redactor, observers: Observers) -> ReplayWatch | None:
     """What holds a replay against its record; None: this run is none."""
     if parts.record is None:
         return None

@@ -179,7 +179,8 @@ def _is_denied(facts: RunFacts) -> bool:
 
 
 def _is_negative(facts: RunFacts) -> bool:
-    return facts.output_lost or facts.diverged or _failed(facts.fail_on_error, facts.tool_calls.error, facts.tool_calls.ok)
+    calls = facts.tool_calls
+    return facts.output_lost or facts.diverged or _failed(facts.fail_on_error, calls.error, calls.ok)
 
 
 def _happened(reason: ResultReason) -> Callable[[RunFacts], bool]:

@@ -96,7 +96,7 @@ def _played_record(settings: RunSettings, model: Model) -> JsonObject | None:
     if model.provider == REPLAY:
         return read_transcript(Path(model.id))
     if settings.replay_tools or settings.fail_on_divergence != "never":
-        raise ConfigurationError("no record is played: --replay-tools and --fail-on-divergence need --model replay:FILE")
+        raise ConfigurationError("--replay-tools and --fail-on-divergence need a record to play: --model replay:FILE")
     return None
 
 

@@ -255,7 +255,7 @@ def open_stream() -> Iterator[Callable[[str, str, str | None], StreamFn]]:
     def call(word: str, name: str, base_url: str | None) -> StreamFn:
         key = None if word == SCRIPTED else KEY
         settings = ModelSettings(base_url=base_url, api_key=key, attempts=1)
-        opened = open_models([Model(word, name)], settings, Outside(ENVIRONMENT, lambda: NOW, lambda: 0.0))
+        opened = open_models([Model(word, name)], settings, Outside(ENVIRONMENT, lambda: NOW, lambda: 0.0, no_records))
         closers.append(opened.close)
         return opened.stream_fn
 
@@ -439,7 +439,7 @@ def test_a_script_that_is_over_fails(loopback: Loopback, tmp_path: Path) -> None
     call: JsonObject = {"name": "look", "arguments": {}}
     file = tmp_path / "script.yaml"
     file.write_text(json.dumps({"turns": [{"tool_calls": [call]}]}))
-    opened = open_models([Model(SCRIPTED, str(file))], ModelSettings(), Outside({}, lambda: NOW, lambda: 0.0))
+    opened = open_models([Model(SCRIPTED, str(file))], ModelSettings(), Outside({}, lambda: NOW, lambda: 0.0, no_records))
     asked(opened.stream_fn, SCRIPTED, str(file))
     assert isinstance(asked(opened.stream_fn, SCRIPTED, str(file))[-1], StreamFailed)
 

@@ -23,7 +23,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def opened(settings: ModelSettings, *models: str, env: Mapping[str, str] | None = None) -> OpenModels:
-    outside = Outside(environment=env or {}, now=lambda: NOW, random=lambda: 0.0)
+    outside = Outside(env or {}, lambda: NOW, lambda: 0.0, no_records)
     return open_models([parse_model(model) for model in models], settings, outside)
 
 
@@ -122,7 +122,7 @@ def test_models_without_a_price_are_named(tmp_path: Path) -> None:
 
 def test_settings_and_surroundings_show_no_key() -> None:
     settings = ModelSettings(api_key="sk-0123456789")
-    outside = Outside({"OPENAI_API_KEY": "sk-0123456789"}, lambda: NOW, lambda: 0.0)
+    outside = Outside({"OPENAI_API_KEY": "sk-0123456789"}, lambda: NOW, lambda: 0.0, no_records)
     assert "0123456789" not in repr((settings, outside))
 
 

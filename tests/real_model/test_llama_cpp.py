@@ -116,7 +116,7 @@ def test_a_call_arrives_piece_by_piece_and_obeys_the_schema_of_the_tool(base_url
     now = datetime.now(UTC)
     context = Context("You list folders.", (UserMessage((TextContent("List the folder notes."),), now),), (tool,))
     model = parse_model("llamacpp:local")
-    outside = Outside(environment={}, now=lambda: now, random=random.random)
+    outside = Outside({}, lambda: now, random.random, no_records)
     opened = open_models([model], ModelSettings(base_url=base_url), outside)
     options = StreamOptions(temperature=0, max_output_tokens=100)
     start, *content, done = opened.stream_fn(model, context, options, CancelToken())
