@@ -121,8 +121,8 @@ def test_paths_lead_where_python_too_says_they_do(links: list[str], text: str) -
         try:
             resolved = workspace.resolve(text)
         except InvalidPathError:
-            with pytest.raises(OSError, match="symbolic links"):
-                os.stat(os.path.realpath(workspace.root / text))
+            with pytest.raises(OSError, match=r"symbolic links|No such file|Not a directory"):
+                os.stat(f"{workspace.root}/{text}")
         else:
             assert str(resolved) == os.path.realpath(f"{workspace.root}/{text}")
 
