@@ -11,6 +11,9 @@ Render: TypeAlias = Callable[[JsonObject], str]
 FORMATS: Final[Mapping[str, tuple[str, str]]] = {
     "text": ("ci_agent.reports.text", "render_text"),
     "markdown": ("ci_agent.reports.markdown", "render_markdown"),
+    "github": ("ci_agent.reports.github", "render_github"),
+    "junit": ("ci_agent.reports.junit", "render_junit"),
+    "sarif": ("ci_agent.reports.sarif", "render_sarif"),
     "html": ("ci_agent.reports.html", "render_html"),
 }
 """A format's name to the module and the function that render it."""

@@ -1,0 +1,197 @@
+"""A transcript as SARIF 2.1.0, for pages that show findings beside the code: rules that denied, and kinds of errors.
+
+Section numbers are those of the OASIS standard; limits are GitHub's ("SARIF support for code scanning").
+"""
+
+import hashlib
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Final
+from urllib.parse import quote
+
+from ci_agent.exit_codes import signal_of
+from ci_agent.json_types import Json, JsonObject
+from ci_agent.reports.calls import (
+    MAX_REASON_CHARS,
+    MAX_RULE_CHARS,
+    arguments_of,
+    failing_calls,
+    problems_of,
+    short,
+    tool_name,
+    what_went_wrong,
+)
+from ci_agent.reports.outcome import caveats, conclusion, why_it_ended
+from ci_agent.reports.places import place_of
+from ci_agent.spelling import counted
+from ci_agent.terminal import one_line
+from ci_agent.transcript.plain_json import canonical_json
+
+_SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+
+_ROOT: Final = "%SRCROOT%"
+"""GitHub's name for the folder that relative paths begin at."""
+
+MAX_RESULTS: Final = 5_000
+"""GitHub takes 25,000 and shows 5,000."""
+
+_MAX_RESULTS_BYTES: Final = 9_000_000
+"""GitHub takes 10 MB once it is compressed; this much before that, with the rules and the run beside it, is safe."""
+
+_MAX_NUMBERS = 100
+
+
+def render_sarif(document: JsonObject) -> str:
+    """JSON in ASCII, in which no part is a command to GitHub's runner either."""
+    problems = _logical_results(document)
+    rules = _first_calls(problems)
+    rule_index = {rule_id: index for index, rule_id in enumerate(rules)}
+    failing = failing_calls(document)
+    results = list(_bounded(_result(calls, rule_index, failing, document) for calls in problems))
+    run: JsonObject = {
+        "tool": {"driver": _driver(document, rules)},
+        "invocations": [_invocation(document, len(problems) - len(results))],
+        "results": results,
+        "columnKind": "utf16CodeUnits",
+    }
+    root = _folder_uri(document)
+    if root is not None:
+        run["originalUriBaseIds"] = {_ROOT: {"uri": root}}
+    report = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
+    return _json_text(report) + "\n"
+
+
+def _json_text(value: Json) -> str:
+    return json.dumps(value, indent=1).replace("##[", "#\\u0023[")
+
+
+def _logical_results(document: JsonObject) -> list[list[JsonObject]]:
+    """Calls with the same rule, tool and arguments are one result that was seen several times (3.27.7); those that fail
+    the run come first."""
+    failing = failing_calls(document)
+    groups: dict[str, list[JsonObject]] = {}
+    for call in sorted(problems_of(document), key=lambda call: call["seq"] not in failing):
+        groups.setdefault(_fingerprint(call), []).append(call)
+    return list(groups.values())
+
+
+def _bounded(results: Iterable[JsonObject]) -> Iterator[JsonObject]:
+    size = 0
+    for result in islice(results, MAX_RESULTS):
+        size += len(_json_text(result))
+        if size > _MAX_RESULTS_BYTES:
+            return
+        yield result
+
+
+def _fingerprint(call: JsonObject) -> str:
+    """The same in every run that makes this call and fails on it in the same way."""
+    what = [_rule_id(call), call["tool"], call["arguments"], call.get("arguments_json")]
+    return hashlib.sha256(canonical_json(what).encode()).hexdigest()
+
+
+def _rule_id(call: JsonObject) -> str:
+    """`policy/no-push`, `denied/default`, `error/execute`."""
+    decision = call["decision"]
+    if call["status"] != "denied" or decision is None:
+        return f"{call['status']}/{call['stage'] or 'interrupted'}"
+    rule_id = decision["rule_id"]
+    return f"denied/{decision['code']}" if rule_id is None else f"policy/{short(rule_id, MAX_RULE_CHARS)}"
+
+
+def _first_calls(problems: Iterable[Sequence[JsonObject]]) -> dict[str, JsonObject]:
+    """Each rule with the first call that broke it."""
+    calls: dict[str, JsonObject] = {}
+    for group in problems:
+        calls.setdefault(_rule_id(group[0]), group[0])
+    return calls
+
+
+def _driver(document: JsonObject, rules: Mapping[str, JsonObject]) -> JsonObject:
+    driver: JsonObject = {"name": "ci-agent", "rules": [_rule(*each) for each in rules.items()]}
+    if document["run"] is not None:
+        driver["version"] = short(document["run"]["version"], MAX_RULE_CHARS)
+    return driver
+
+
+def _rule(rule_id: str, call: JsonObject) -> JsonObject:
+    kind, _, name = rule_id.partition("/")
+    decision = call["decision"] or {}
+    if kind == "policy":
+        what = f"Denied by policy rule {name}"
+        because = one_line(decision["because"] or what, MAX_REASON_CHARS)
+        cure = f"The rule stands at {short(decision['source'] or 'an unknown place', MAX_RULE_CHARS)}."
+    elif kind == "denied":
+        what = because = f"Denied by the policy ({name})"
+        cure = "If the call is wanted, `ci-agent policy explain` says why it was denied; add a rule for it."
+    else:
+        what = because = f"Tool call failed ({name.replace('_', ' ')})"
+        cure = "Read the result of the call in the transcript."
+    return {
+        "id": rule_id,
+        "shortDescription": {"text": _message(what)},
+        "fullDescription": {"text": _message(because)},
+        "help": {"text": _message(cure)},
+        "defaultConfiguration": {"level": "warning"},
+        "properties": {"tags": ["ci-agent", kind]},
+    }
+
+
+def _result(
+    calls: Sequence[JsonObject], rule_index: Mapping[str, int], failing: Collection[int], document: JsonObject
+) -> JsonObject:
+    call = calls[0]
+    rule_id, fingerprint = _rule_id(call), _fingerprint(call)
+    told = f"{tool_name(call)} {arguments_of(call)}: {what_went_wrong(call)}"
+    return {
+        "ruleId": rule_id,
+        "ruleIndex": rule_index[rule_id],
+        "level": "error" if any(each["seq"] in failing for each in calls) else "warning",
+        "message": {"text": _message(told)},
+        "locations": [_location(call, document)],
+        "occurrenceCount": len(calls),
+        # The first is the one that GitHub knows a result by.
+        "partialFingerprints": {"primaryLocationLineHash": f"{fingerprint[:16]}:1", "ciAgentCall/v1": fingerprint},
+        "properties": {"calls": [each["seq"] for each in calls[:_MAX_NUMBERS]], "status": call["status"]},
+    }
+
+
+def _location(call: JsonObject, document: JsonObject) -> JsonObject:
+    """GitHub refuses results without one; a call that points to no file stands at the workspace itself."""
+    place = place_of(call, document["run"] and document["run"]["workspace"])
+    artifact = {"uri": quote(place.path) if place else "./", "uriBaseId": _ROOT}
+    region = {"startLine": (place and place.line) or 1}
+    return {"physicalLocation": {"artifactLocation": artifact, "region": region}}
+
+
+def _invocation(document: JsonObject, left_out: int) -> JsonObject:
+    run, code = document["run"], document["result"]["exit_code"]
+    told = "\n".join(filter(None, (conclusion(document), why_it_ended(document), *caveats(document))))
+    notifications = [] if code == 0 else [_notification("error", told)]
+    if left_out:
+        notifications.append(_notification("warning", f"{counted(left_out, 'more result')}: see the transcript."))
+    invocation: JsonObject = {"executionSuccessful": code == 0, "toolExecutionNotifications": notifications}
+    if code is not None:
+        invocation["exitCode"] = code
+        invocation |= {} if signal_of(code) is None else {"exitSignalNumber": signal_of(code)}
+    if run is not None:
+        invocation["startTimeUtc"] = run["started_at"]
+    return invocation
+
+
+def _notification(level: str, text: str) -> JsonObject:
+    return {"level": level, "message": {"text": _message(text)}}
+
+
+def _folder_uri(document: JsonObject) -> str | None:
+    """The workspace, with the slash at its end that 3.14.14 asks for."""
+    run = document["run"]
+    if run is None or not run["workspace"].startswith("/"):
+        return None
+    return f"file://{quote(run['workspace'].rstrip('/'), errors='replace')}/"
+
+
+def _message(text: str) -> str:
+    """A message's text, in which braces are doubled (3.11.5) and no link begins (3.11.6)."""
+    return text.replace("{", "{{").replace("}", "}}").replace("](", "\\](")
