@@ -15,6 +15,8 @@ from ci_agent.strict_yaml.text import check_text, find_line_starts, place_of, qu
 from ci_agent.text_files import read_text_file
 
 MAX_DEPTH = 32
+MAX_VALUES = 300_000
+"""Values of one file. Four mebibytes hold over a million empty lists, which take seconds and hundreds of megabytes."""
 MAX_COLLECTED = 100
 """After so many problems reading stops: whoever reads the message mends the first ones and tries again."""
 
@@ -22,7 +24,7 @@ MAX_COLLECTED = 100
 _COLON_AND_PUNCTUATION = frozenset((":,", ":?", ":[", ":]", ":{", ":}"))
 
 _TEXT_BLOCK_HEADER = re.compile(r"[|>][-+1-9]{0,2}(?: +#.*| *)")
-_LEADING_TAB = re.compile(r"\n(?: *\n)* *\t")
+_LEADING_TAB = re.compile(r"\n(?: *\n)*+ *+\t")
 
 _Event: TypeAlias = Any
 """An event of PyYAML. Its stubs call every mark optional; those of parsed events are always there."""
@@ -71,6 +73,7 @@ class _Reader:
         self.problems: list[tuple[int, str]] = []
         self.text_blocks: list[tuple[int, int]] = []
         self.flow_depth = 0
+        self.values = 0
 
     def read_document(self) -> tuple[Json, Marks]:
         value: Json = None
@@ -111,6 +114,9 @@ class _Reader:
             self.problems.append((offset, TAB_PROBLEM))
 
     def _node(self, event: _Event, depth: int) -> tuple[Json, Marks]:
+        self.values += 1
+        if self.values > MAX_VALUES:
+            raise self._refusal(event, f"the file holds more than {MAX_VALUES:,} values")
         if type(event) is yaml.ScalarEvent:
             return self._scalar(event)
         if type(event) is yaml.SequenceStartEvent:
@@ -212,8 +218,7 @@ class _Reader:
 
     def _enter(self, event: _Event, depth: int) -> None:
         if depth > MAX_DEPTH:
-            place = place_of(event.start_mark.index, find_line_starts(self.text))
-            raise InvalidFileError(self.file, *place, f"nested more than {MAX_DEPTH} levels deep")
+            raise self._refusal(event, f"nested more than {MAX_DEPTH} levels deep")
         self._refuse_properties(event)
         self.flow_depth += bool(event.flow_style)
 
@@ -226,6 +231,10 @@ class _Reader:
     def _refuse_prefix(self, event: _Event, prefix: str, meaning: str) -> None:
         word = word_at(self.text, event.start_mark.index)
         self._report(event, f'{word} begins with "{prefix}", which YAML takes for {meaning}: put it in quotes')
+
+    def _refusal(self, event: _Event, problem: str) -> InvalidFileError:
+        """To raise where reading on would cost too much."""
+        return InvalidFileError(self.file, *place_of(event.start_mark.index, find_line_starts(self.text)), problem)
 
     def _report(self, event: _Event, problem: str) -> None:
         self.problems.append((event.start_mark.index, problem))

@@ -2,6 +2,7 @@
 
 import json
 import unicodedata
+from array import array
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
@@ -49,8 +50,8 @@ def check_text(text: str, file: str) -> str:
 
 
 def find_line_starts(text: str) -> Sequence[int]:
-    """The offset at which each line begins."""
-    return [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
+    """The offset at which each line begins; four bytes for each, as a file may be nothing but line ends."""
+    return array("I", accumulate((len(line) + 1 for line in text.split("\n")), initial=0))
 
 
 def place_of(offset: int, line_starts: Sequence[int]) -> Place:

@@ -1,4 +1,4 @@
-"""The command under hostile input: in this process for many small tries, in one of its own where time and memory count."""
+"""The command under hostile input: in this process for many small tries, in its own where time and memory count."""
 
 import os
 import resource

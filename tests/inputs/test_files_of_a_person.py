@@ -99,20 +99,26 @@ READERS: dict[str, tuple[list[str], Callable[[Path], object]]] = {
 }
 
 
+def refused(read: Callable[[Path], object], path: Path) -> str | None:
+    """What a reader says against a file; None when it takes it."""
+    try:
+        read(path)
+    except ConfigurationError as error:
+        return str(error)
+    return None
+
+
 @pytest.mark.parametrize("kind", READERS)
 @given(data=st.data(), changes=edits, tail=st.binary(max_size=3))
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_file_with_anything_anywhere_is_read_or_refused_at_its_place(
     tmp_path: Path, kind: str, data: st.DataObject, changes: Any, tail: bytes
 ) -> None:
     originals, read = READERS[kind]
     path = tmp_path / "policy.yml"
     path.write_bytes(as_bytes(edited(data.draw(st.sampled_from(originals)), changes), tail))
-    try:
-        read(path)
-    except ConfigurationError as error:
-        assert str(error).startswith(f"{path}:")
-        assert len(str(error)) < 20_000
+    refusal = refused(read, path)
+    assert refusal is None or (refusal.startswith(f"{path}:") and len(refusal) < 20_000)
 
 
 @pytest.mark.parametrize("kind", READERS)
@@ -121,7 +127,7 @@ def test_a_file_with_anything_anywhere_is_read_or_refused_at_its_place(
         st.binary(max_size=200), st.lists(pieces, max_size=12).map(lambda parts: as_bytes("".join(parts), b""))
     )
 )
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_file_made_of_nothing_known_is_refused(tmp_path: Path, kind: str, content: bytes) -> None:
     _, read = READERS[kind]
     path = tmp_path / "policy.yml"
@@ -143,16 +149,16 @@ def test_a_config_file_with_anything_anywhere_is_read_or_refused(
 
 
 @given(content=st.one_of(st.binary(max_size=100), st.text(max_size=100).map(lambda text: as_bytes(text, b""))))
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_prompts_and_contexts_of_any_bytes_are_taken_or_refused(
     command: Callable[..., Any], tmp_path: Path, content: bytes
 ) -> None:
     path = tmp_path / "text"
     path.write_bytes(content)
     known = ("run", "--policy", "deny-all", "--model", f"scripted:{tmp_path / 'gone.yaml'}", "--quiet")
-    for given in (
+    for arguments in (
         ("--prompt-file", str(path)),
         ("--context-file", str(path), "Go."),
         ("--system-file", str(path), "Go."),
     ):
-        assert command(*known, *given).code in {2, 3}  # the script is not there
+        assert command(*known, *arguments).code in {2, 3}  # the script is not there

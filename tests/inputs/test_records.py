@@ -27,7 +27,7 @@ turns:
 
 DEEP: Any = json.loads("[" * 80 + "]" * 80)
 
-HOSTILE = (
+HOSTILE: tuple[Any, ...] = (
     None,
     True,
     0,
