@@ -124,19 +124,22 @@ def handled_scopes(abi_version: int) -> int:
 
 
 def restrict(ruleset: Ruleset) -> None:
-    """Give up, for this thread and all that it starts, what the ruleset does not grant; there is no way back.
+    """Give up, for this thread and all that it starts, what the ruleset does not grant: `build`, then `enter`."""
+    descriptor = build(ruleset)
+    try:
+        enter(descriptor)
+    finally:
+        os.close(descriptor)
 
-    It is for a process of a single thread that is about to exec. Sets no_new_privs as well, so that no set-user-id
-    program gives anything back, and leaves root those capabilities that a container has: with all of them there are
-    ways around (since Linux 6.13 CAP_PERFMON reads any process's environment). A path that is not there, or has
-    become a link, is not granted. Raises OSError when the kernel does not take the ruleset, and then the process must
-    not go on.
+
+def build(ruleset: Ruleset) -> int:
+    """A descriptor of the ruleset, which restricts nobody yet; OSError when the kernel does not take it.
+
+    A path that is not there, or has become a link, is not granted.
     """
     libc = _libc()
-    _checked(libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
-    _drop_capabilities(libc)
     attributes = _RulesetAttributes(ruleset.handled_files, ruleset.handled_network, ruleset.scopes)
-    descriptor = libc.syscall(_CREATE_RULESET, ctypes.byref(attributes), ctypes.sizeof(attributes), 0)
+    descriptor: int = libc.syscall(_CREATE_RULESET, ctypes.byref(attributes), ctypes.sizeof(attributes), 0)
     _checked(descriptor, "landlock_create_ruleset")
     try:
         for path, accesses in ruleset.grants:
@@ -144,9 +147,24 @@ def restrict(ruleset: Ruleset) -> None:
         for port, access in _ports(ruleset):
             rule = _NetPort(access, port)
             _checked(libc.syscall(_ADD_RULE, descriptor, _RULE_NET_PORT, ctypes.byref(rule), 0), f"port {port}")
-        _checked(libc.syscall(_RESTRICT_SELF, descriptor, 0), "landlock_restrict_self")
-    finally:
+    except OSError:
         os.close(descriptor)
+        raise
+    return descriptor
+
+
+def enter(descriptor: int) -> None:
+    """Be held to a ruleset, this thread and all that it starts; there is no way back.
+
+    It is for a process of a single thread that is about to exec. Sets no_new_privs as well, so that no set-user-id
+    program gives anything back, and leaves root those capabilities that a container has: with all of them there are
+    ways around (since Linux 6.13 CAP_PERFMON reads any process's environment). Raises OSError when the kernel refuses,
+    and then the process must not go on.
+    """
+    libc = _libc()
+    _checked(libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
+    _drop_capabilities(libc)
+    _checked(libc.syscall(_RESTRICT_SELF, descriptor, 0), "landlock_restrict_self")
 
 
 def ruleset_as_json(ruleset: Ruleset) -> JsonObject:

@@ -11,7 +11,6 @@ from ci_agent.sandbox.confinement import Wrapper
 from ci_agent.sandbox.landlock import Ruleset, restrict
 from ci_agent.spawn.protocol import Request
 
-
 _MOST_TOLD_BYTES = 65_536
 """As much as a pipe takes at once."""
 
