@@ -1,10 +1,12 @@
 """Running programs so that nothing outlives a call, or the run: each under a supervisor of a spawn server."""
 
 import os
+import select
 import socket
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -47,6 +49,16 @@ def open_processes(*, limits: TreeLimits | None = None, adopt_orphans: bool = Fa
         processes.close()
 
 
+@dataclass(frozen=True, slots=True)
+class _Supervisor:
+    control: socket.socket
+    server: SpawnServer
+
+    def is_alive(self) -> bool:
+        """Asked while it has nothing to say."""
+        return not select.select([self.control], [], [], 0)[0]
+
+
 class Processes:
     """Starts nothing until it is asked to. For any number of threads."""
 
@@ -56,6 +68,7 @@ class Processes:
         self._lock = threading.Lock()
         self._server: SpawnServer | None = None
         self._running: set[socket.socket] = set()
+        self._idle: list[_Supervisor] = []
         self._is_closed = False
 
     @cached_property
@@ -111,6 +124,8 @@ class Processes:
         """End everything; whoever asks for a program later gets a ToolError."""
         self._is_closed = True
         self.kill_all()
+        while self._idle:
+            self._idle.pop().control.close()
         with self._lock:
             if self._server and not self._server.has_left():
                 self._server.kill()
@@ -132,19 +147,32 @@ class Processes:
 
     @contextmanager
     def _supervised(self, request: Request, streams: Sequence[int]) -> Iterator[Supervised]:
+        supervisor = self._take_supervisor()
+        command = Supervised(supervisor.control)
+        self._running.add(supervisor.control)
+        try:
+            _request(command, request, streams)
+            yield command
+        finally:
+            self._finish(command, supervisor.server)
+            self._running.discard(supervisor.control)
+            if command.leaves_supervisor and not self._is_closed:
+                self._idle.append(supervisor)
+            else:
+                supervisor.control.close()
+
+    def _take_supervisor(self) -> _Supervisor:
+        """One that has nothing to do, or a new one."""
+        while self._idle:
+            supervisor = self._idle.pop()
+            if supervisor.is_alive():
+                return supervisor
+            supervisor.control.close()
         ours, theirs = socket.socketpair()
-        with ours:
-            with theirs, self._lock:
-                server = self._living_server()
-                hand_over(server.channel, theirs)
-            self._running.add(ours)
-            command = Supervised(ours)
-            try:
-                _request(command, request, streams)
-                yield command
-            finally:
-                self._finish(command, server)
-                self._running.discard(ours)
+        with theirs, self._lock:
+            server = self._living_server()
+            hand_over(server.channel, theirs)
+        return _Supervisor(ours, server)
 
     def _living_server(self) -> SpawnServer:
         if self._is_closed:

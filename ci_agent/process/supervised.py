@@ -21,6 +21,8 @@ class Supervised:
     """The traceback of a bug."""
     is_lost: bool = False
     """The supervisor has ended without its last report."""
+    was_ordered: bool = False
+    """An order may still be on its way, and would be taken for one to the next command."""
     _unread: bytearray = field(default_factory=bytearray)
 
     @property
@@ -34,6 +36,11 @@ class Supervised:
         if self.failed or self.finished or self.broken is not None or self.is_lost:
             return True
         return self.exited is not None and not self.exited.has_left
+
+    @property
+    def leaves_supervisor(self) -> bool:
+        """There is one that waits for the next command."""
+        return self.exited is not None and self.is_over and not (self.was_ordered or self.is_lost)
 
     def take_reports(self) -> None:
         """Take in what has come; to be called when there is something."""
@@ -76,5 +83,6 @@ class Supervised:
         return True
 
     def _order(self, order: bytes) -> None:
+        self.was_ordered = True
         with suppress(OSError):  # it has ended, which its reports say
             self.control.send(order)

@@ -15,9 +15,9 @@ def become_subreaper() -> bool:
     return _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
-def set_dumpable(dumpable: bool) -> None:
-    """Whether processes of the same user may look into this one, and steer it. Lasts until the next exec."""
-    _prctl(_PR_SET_DUMPABLE, int(dumpable))
+def forbid_inspection() -> None:
+    """Until the next exec no process of the same user may look into this one, or steer it."""
+    _prctl(_PR_SET_DUMPABLE, 0)
 
 
 def forbid_new_privileges() -> None:

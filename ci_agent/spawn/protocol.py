@@ -93,7 +93,13 @@ def take_over(channel: socket.socket) -> socket.socket | None:
 
 def send_request(control: socket.socket, request: Request, streams: Sequence[int]) -> None:
     """`streams`: the descriptors of stdout and stderr, which may be the same."""
-    fields = asdict(request) | {"confinement": confinement_as_json(request.confinement)}
+    fields = {
+        "argv": request.argv,
+        "cwd": request.cwd,
+        "environment": request.environment,
+        "limits": asdict(request.limits),
+        "confinement": confinement_as_json(request.confinement),
+    }
     text = json.dumps(fields).encode("ascii")
     socket.send_fds(control, [len(text).to_bytes(_LENGTH_BYTES, "big")], streams)
     control.sendall(text)

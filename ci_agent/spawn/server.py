@@ -1,4 +1,4 @@
-"""The spawn server: forks a supervisor for each command, and ends what one leaves that did not end well.
+"""The spawn server: forks supervisors for the commands, and ends what one leaves that did not end well.
 
 A program of its own because ci-agent has threads, keys and much memory, none of which a fork should copy, and because
 somebody has to be left when ci-agent is killed.
@@ -6,6 +6,7 @@ somebody has to be left when ci-agent is killed.
 
 import gc
 import os
+import resource
 import select
 import signal
 import socket
@@ -15,11 +16,22 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from ci_agent.spawn.child_signal import clear_wake_ups, open_wake_ups
-from ci_agent.spawn.kernel import become_subreaper, open_pidfd, set_dumpable
-from ci_agent.spawn.leader import IGNORED_SIGNALS
+from ci_agent.spawn.kernel import become_subreaper, forbid_inspection, forbid_new_privileges, open_pidfd
 from ci_agent.spawn.process_tree import END_WITHIN_S, end_below, reap_children
 from ci_agent.spawn.protocol import Failed, encode_report, take_over
 from ci_agent.spawn.supervisor import supervise
+
+_IGNORED_SIGNALS = {
+    *(signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT),  # it ends when ci-agent does
+    *(signal.SIGPIPE, signal.SIGXFSZ),  # as in any Python
+}
+
+_MAX_OPEN_FILES = 65_536
+"""Some programs close, one by one, as many as they might have: hours, with the 2**30 of some containers."""
+
+_FIRST_FOR_THE_KERNEL_TO_KILL = "1000"
+"""oom_score_adj: when memory runs out, commands go before ci-agent, which has the record to close. Of several processes
+with this score the kernel takes the largest, which is not one of ours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +56,30 @@ def main(channel: int, owner: int) -> None:
 
 
 def _settle() -> None:
+    """What holds for this process, the supervisors and, but for the handlers, the commands."""
     for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
         with suppress(OSError):  # those of the C library
-            signal.signal(number, signal.SIG_IGN if number in IGNORED_SIGNALS else signal.SIG_DFL)
+            signal.signal(number, _ignore if number in _IGNORED_SIGNALS else signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _limit_open_files()
+    with suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+        file.write(_FIRST_FOR_THE_KERNEL_TO_KILL)
+    forbid_new_privileges()
+    forbid_inspection()
     become_subreaper()
-    set_dumpable(False)
     gc.disable()
     gc.freeze()
+
+
+def _limit_open_files() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft > _MAX_OPEN_FILES:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (_MAX_OPEN_FILES, hard))
+
+
+def _ignore(_number: int, _frame: object) -> None:
+    """A handler and not SIG_IGN, which a command would inherit."""
 
 
 def _serve(server: _Server) -> None:

@@ -1,4 +1,4 @@
-"""One for each command: starts it, watches the tree below it, kills what is left, says how it ended.
+"""Starts a command, watches the tree below it, kills what is left, says how it ended; then the next, if any.
 
 The tree is what the supervisor has for descendants: as a subreaper it is the one to whom orphans fall, whatever
 session they have made for themselves.
@@ -57,25 +57,30 @@ class _Command:
 
 
 def supervise(control: socket.socket, owner: int | None) -> bool:
-    """Run the command that the socket asks for, to its end; True if nothing is left of it.
+    """Run the commands that the socket asks for, one at a time, to their ends; True if nothing is left of them.
 
     `owner` is a descriptor of ci-agent's process, whose end, like that of the server, is the end of the command.
     """
     try:
         become_subreaper()
-        lives = [descriptor for descriptor in (owner, open_pidfd(os.getppid())) if descriptor is not None]
-        request, streams = receive_request(control)
         wake_ups = open_wake_ups()
-        command = _start(request, streams, control)
-        if command is not None:
-            _watch(command, request.limits, wake_ups, lives)
-            _end(command)
-    except (EOFError, ConnectionError):  # nobody wants it any more
-        return True
+        lives = [descriptor for descriptor in (owner, open_pidfd(os.getppid())) if descriptor is not None]
+        while _next_comes(control, lives) and not has_children():
+            request, streams = receive_request(control)
+            command = _start(request, streams, control)
+            if command is not None:
+                _watch(command, request.limits, wake_ups, lives)
+                _end(command)
+    except (EOFError, ConnectionError):  # nobody wants any more
+        pass
     except Exception:  # noqa: BLE001 - nobody reads the standard error of this process
         _report(control, Broken(traceback.format_exc()))
-        return False
     return not has_children()
+
+
+def _next_comes(control: socket.socket, lives: Collection[int]) -> bool:
+    ready, _, _ = select.select([control.fileno(), *lives], [], [])
+    return not set(ready) & set(lives)
 
 
 def _start(request: Request, streams: Collection[int], control: socket.socket) -> _Command | None:
