@@ -8,7 +8,7 @@ import os
 import stat
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache, reduce
 from operator import or_
 from typing import Final, TypeAlias
@@ -169,7 +169,7 @@ def enter(descriptor: int) -> None:
 
 def ruleset_as_json(ruleset: Ruleset) -> JsonObject:
     """For sending it to another process; `ruleset_from_json` reads it."""
-    return asdict(ruleset)
+    return {name: getattr(ruleset, name) for name in Ruleset.__slots__}
 
 
 def ruleset_from_json(value: JsonObject) -> Ruleset:

@@ -79,15 +79,14 @@ def _around(folder: str, hidden: Sequence[str]) -> Iterator[str]:
         return
     if folder in within:
         return
-    for name in _names(folder):
-        path = f"{folder.rstrip('/')}/{name}"
-        # A link is read as what it leads to, which has a rule of its own or none.
-        if not os.path.islink(path):
-            yield from _around(path, within)
+    for path in _entries(folder):
+        yield from _around(path, within)
 
 
-def _names(folder: str) -> list[str]:
+def _entries(folder: str) -> list[str]:
+    """What is in a folder, but for links: they are read as what they lead to, which has a rule of its own or none."""
     try:
-        return os.listdir(folder)
+        with os.scandir(folder) as entries:
+            return [entry.path for entry in entries if not entry.is_symlink()]
     except OSError:  # whoever runs the command cannot look into it either
         return []
