@@ -32,6 +32,7 @@ FINE = Happened(
     tool_calls=ToolCallCounts(ok=1),
     denial_fails=False,
     output=None,
+    divergence=None,
     delivery_problem=None,
 )
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from no_records import no_records
 
 from ci_agent.cancellation import CancelToken
 from ci_agent.json_types import Json, JsonObject
@@ -238,7 +239,8 @@ OTHER_WIRES: Mapping[str, Wire] = {
     "vertex": GEMINI,
     "bedrock": BEDROCK,
 }
-SERVED = [word for word in PROVIDERS if word != SCRIPTED]
+REPLAY = "replay"
+SERVED = [word for word in PROVIDERS if word not in (SCRIPTED, REPLAY)]
 
 
 def wire_of(word: str) -> Wire:
@@ -411,6 +413,21 @@ def test_a_call_of_a_script_and_its_result(loopback: Loopback, tmp_path: Path) -
     assert deltas(events, "toolcall") == ARGUMENTS
 
 
+def test_a_text_and_a_call_of_a_record() -> None:
+    said = [
+        {"type": "text", "text": "Hello, wörld."},
+        {"type": "tool_call", "id": "c", "name": "look", "arguments": {}},
+    ]
+    turn = {"role": "assistant", "content": said, "stop_reason": "tool_use", "error_message": None}
+    document: JsonObject = {"messages": [turn | {"error_retryable": None}], "redactions": {"count": 0}}
+    outside = Outside({}, lambda: NOW, lambda: 0.0, lambda path: {"run.json": document}[str(path)])
+    opened = open_models([Model(REPLAY, "run.json")], ModelSettings(), outside)
+    message = message_of(asked(opened.stream_fn, REPLAY, "run.json"))
+    assert message.content == (TextContent("Hello, wörld."), ToolCall("c", "look", "{}"))
+    assert isinstance(asked(opened.stream_fn, REPLAY, "run.json")[-1], StreamFailed)
+    assert opened.without_price == ()
+
+
 # Failures
 
 
@@ -439,7 +456,9 @@ def test_a_script_that_is_over_fails(loopback: Loopback, tmp_path: Path) -> None
     call: JsonObject = {"name": "look", "arguments": {}}
     file = tmp_path / "script.yaml"
     file.write_text(json.dumps({"turns": [{"tool_calls": [call]}]}))
-    opened = open_models([Model(SCRIPTED, str(file))], ModelSettings(), Outside({}, lambda: NOW, lambda: 0.0, no_records))
+    opened = open_models(
+        [Model(SCRIPTED, str(file))], ModelSettings(), Outside({}, lambda: NOW, lambda: 0.0, no_records)
+    )
     asked(opened.stream_fn, SCRIPTED, str(file))
     assert isinstance(asked(opened.stream_fn, SCRIPTED, str(file))[-1], StreamFailed)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from no_records import no_records
 
 from ci_agent.cancellation import CancelToken
 from ci_agent.errors import ConfigurationError
@@ -14,7 +15,7 @@ from ci_agent.provider import Context, StreamDone, StreamFn, StreamOptions
 from ci_agent.providers.outside import Outside
 from ci_agent.providers.servers import SERVERS
 from ci_agent.providers.settings import ModelSettings
-from ci_agent.providers.table import PROVIDERS, SCRIPTED, OpenModels, known_models, open_models, parse_model
+from ci_agent.providers.table import PROVIDERS, REPLAY, SCRIPTED, OpenModels, known_models, open_models, parse_model
 
 if TYPE_CHECKING:
     from tests.conftest import Faults
@@ -35,7 +36,7 @@ def refusal(settings: ModelSettings, model: str = "openai-chat:m", env: Mapping[
 
 
 def test_every_provider_has_a_server_and_every_server_a_provider() -> None:
-    assert {SCRIPTED, *SERVERS} == set(PROVIDERS)
+    assert {SCRIPTED, REPLAY, *SERVERS} == set(PROVIDERS)
     assert all(word == server.word for word, server in SERVERS.items())
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
+from no_records import no_records
 
 from ci_agent.cancellation import CancelToken
 from ci_agent.messages import TextContent, ToolCall, UserMessage
