@@ -27,7 +27,14 @@ def _github(environment: Mapping[str, str]) -> CIFacts:
     return CIFacts("github", repository, url)
 
 
-_COMMAND_FILES = ("GITHUB_ENV", "GITHUB_PATH", "GITHUB_OUTPUT", "GITHUB_STATE", "GITHUB_STEP_SUMMARY")
+_COMMAND_FILES = (
+    "GITHUB_ENV",
+    "GITHUB_PATH",
+    "GITHUB_OUTPUT",
+    "GITHUB_STATE",
+    "GITHUB_STEP_SUMMARY",
+    "GITHUB_ARTIFACTS",
+)
 
 
 def runner_command_files(environment: Mapping[str, str]) -> tuple[Path, ...]:

@@ -11,11 +11,12 @@ from pathlib import Path
 from ci_agent import __version__
 from ci_agent.agent.loop import LoopConfig, run_loop
 from ci_agent.cancellation import CancelToken
-from ci_agent.ci_environment import detect_ci
+from ci_agent.ci_environment import detect_ci, runner_command_files
 from ci_agent.ending import Happened, conclude_run
 from ci_agent.errors import CIAgentError
 from ci_agent.events import AgentEvent, Emit
 from ci_agent.exposures import find_exposures
+from ci_agent.fingerprints import changed_since, take_fingerprints
 from ci_agent.guard import Guard
 from ci_agent.hooks import FinishedTurn, GetMessages, Hooks
 from ci_agent.json_types import JsonObject
@@ -81,6 +82,8 @@ def run(
         stack.callback(journal.close)
         journal.on_record = observers.record
         recorder = Recorder(journal, redactor, _now, time.monotonic)
+        guarded = _guarded_files(settings)
+        before = take_fingerprints(guarded)
         recorder.run_start(_start(settings, parts))
         processes.prepare()
         _say_where(settings, observers, parts, place, recovered)
@@ -88,13 +91,23 @@ def run(
             observers.note(f"warning: {exposure}")
             recorder.note("security", exposure)
         happened = _execute(settings, parts, recorder, redactor, observers, cancel)
-        ending = conclude_run(happened, settings, tampered=not journal.is_intact())
+        ending = conclude_run(
+            happened,
+            settings,
+            journal_changed=not journal.is_intact(),
+            files_changed=changed_since(before, guarded),
+        )
         recorder.run_end(ending)
         document = finish_record(journal, place, keep_journal=settings.keep_journal)
     if happened.bug is not None:
         raise happened.bug
     path = place.journal if place.is_product else place.document
     return RunResult(ending.reason, ending.exit_code, document, path)
+
+
+def _guarded_files(settings: RunSettings) -> tuple[Path, ...]:
+    """What only the CI runner and the person write. The policy denies it already; a program may do it all the same."""
+    return (*runner_command_files(settings.environment), *map(Path, settings.policy.source.files))
 
 
 def _exposures(settings: RunSettings, parts: RunParts, processes: Processes, cancel: CancelToken) -> Iterator[str]:

@@ -2,12 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from ci_agent.exit_codes import ResultReason, RunFacts, ToolCallCounts, conclude
 from ci_agent.messages import AssistantMessage, Message
 from ci_agent.run_settings import RunSettings
 from ci_agent.structured_output import StructuredOutput
 from ci_agent.transcript.run_facts import RunEnding
+
+_NAMED_FILES = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,11 +37,18 @@ class Happened:
         return next((message for message in reversed(self.messages) if isinstance(message, AssistantMessage)), None)
 
 
-def conclude_run(happened: Happened, settings: RunSettings, *, tampered: bool) -> RunEnding:
-    """The reason, the exit code and the line that explains them. `tampered`: somebody else wrote to the record."""
+def conclude_run(
+    happened: Happened, settings: RunSettings, *, journal_changed: bool = False, files_changed: Sequence[Path] = ()
+) -> RunEnding:
+    """The reason, the exit code and the line that explains them.
+
+    `journal_changed`: somebody else wrote to the record; `files_changed`: and to files of the policy or the runner.
+    """
     reasons = _reasons(happened)
-    if tampered:
+    if journal_changed:
         reasons["tampered"] = "the journal of the run was changed by somebody else while the run went on"
+    elif files_changed:
+        reasons["tampered"] = _changed(files_changed)
     conclusion = conclude(
         RunFacts(
             reasons=frozenset(reasons or {"completed"}),
@@ -59,6 +69,12 @@ def conclude_run(happened: Happened, settings: RunSettings, *, tampered: bool) -
         error=reasons.get(conclusion.reason) or happened.divergence or happened.delivery_problem,
         error_retryable=last.error_retryable if last else None,
     )
+
+
+def _changed(files: Sequence[Path]) -> str:
+    more = f" and {len(files) - _NAMED_FILES} more" if len(files) > _NAMED_FILES else ""
+    named = ", ".join(map(str, files[:_NAMED_FILES]))
+    return f"changed while the run went on, which no tool may do: {named}{more}"
 
 
 def _reasons(happened: Happened) -> dict[ResultReason, str | None]:

@@ -18,10 +18,9 @@ MARKS = frozenset(
         "JENKINS_SERVER_COOKIE",
         "RUNNER_TRACKING_ID",
         "VSTS_PROCESS_LOOKUP_ID",
-        "CI_AGENT_CALL",
     }
 )
-"""By these a CI system, or a ci-agent above this one, finds the processes of a job that it has to end."""
+"""By these a CI system finds the processes of a job that it has to end."""
 
 _LOADER = ("LD_", "DYLD_")
 """The loader of musl keeps no copy of what these say."""

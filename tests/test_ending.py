@@ -73,22 +73,31 @@ def settings(tmp_path: Path) -> RunSettings:
 def test_the_first_in_the_order_of_precedence_counts(
     settings: RunSettings, happened: Happened, ending: RunEnding
 ) -> None:
-    assert conclude_run(happened, settings, tampered=False) == ending
+    assert conclude_run(happened, settings) == ending
 
 
 def test_a_record_that_somebody_changed_outweighs_a_good_end(settings: RunSettings) -> None:
-    assert conclude_run(FINE, settings, tampered=True) == RunEnding(
+    assert conclude_run(FINE, settings, journal_changed=True) == RunEnding(
         "tampered", 9, error="the journal of the run was changed by somebody else while the run went on"
+    )
+
+
+def test_files_that_somebody_changed_are_named(settings: RunSettings) -> None:
+    files = [Path(f"/runner/{name}") for name in "abcd"]
+    assert conclude_run(FINE, settings, files_changed=files) == RunEnding(
+        "tampered",
+        9,
+        error="changed while the run went on, which no tool may do: /runner/a, /runner/b, /runner/c and 1 more",
     )
 
 
 def test_an_answer_without_the_schema_is_a_mismatch_only_when_nothing_worse_happened(settings: RunSettings) -> None:
     output = StructuredOutput({"type": "object"}, lambda: NOW)
     output.problem = "it is not JSON"
-    missed = conclude_run(replace(FINE, output=output), settings, tampered=False)
+    missed = conclude_run(replace(FINE, output=output), settings)
     assert (missed.reason, missed.exit_code) == ("schema_mismatch", 7)
     assert missed.error == "the answer does not satisfy the output schema: it is not JSON"
-    failed = conclude_run(replace(FINE, output=output, messages=(FAILED,)), settings, tampered=False)
+    failed = conclude_run(replace(FINE, output=output, messages=(FAILED,)), settings)
     assert (failed.reason, failed.exit_code) == ("provider_error", 4)
 
 
@@ -98,4 +107,4 @@ def test_json_that_satisfies_its_schema_is_whole_wherever_the_message_ended(
 ) -> None:
     output = StructuredOutput({}, lambda: NOW, satisfied=satisfied)
     happened = replace(FINE, messages=(CUT_OFF,), output=output)
-    assert conclude_run(happened, settings, tampered=False).reason == reason
+    assert conclude_run(happened, settings).reason == reason

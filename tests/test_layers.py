@@ -22,6 +22,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "ci_environment",
         "confined_commands",
         "exposures",
+        "fingerprints",
         "guard",
         "limits",
         "lock",

@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-from ci_agent.own_environment import MARKS
-from ci_agent.process.calls import CALL_VARIABLE
 
 CANARY = b"canary-0123456789abcdef"
 
@@ -141,7 +139,3 @@ def test_no_core_file_is_written() -> None:
 @pytest.mark.skipif(os.getuid() == 0, reason="root reads everything")
 def test_nobody_else_of_the_user_may_look_into_the_process() -> None:
     assert bytes.fromhex(answer_of([], "refuse")["shown"]) == b"no permission"
-
-
-def test_a_run_above_this_one_finds_its_processes() -> None:
-    assert CALL_VARIABLE in MARKS
