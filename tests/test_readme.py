@@ -15,6 +15,7 @@ from ci_agent.providers.table import PROVIDERS
 ROOT = Path(ci_agent.__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 MODELS = (ROOT / "docs" / "models.md").read_text()
+REPLAY = (ROOT / "docs" / "replay.md").read_text()
 
 BLOCK = re.compile(
     r"^(?:<!-- (?P<mark>[^>]*) -->\n)?```(?P<language>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
@@ -27,8 +28,9 @@ def blocks(page: str, language: str) -> list[tuple[str, str]]:
 
 
 def write_files(page: str, folder: Path) -> None:
-    for mark, text in blocks(page, "yaml"):
-        (folder / mark.removeprefix("file: ")).write_text(text)
+    for mark, text in [*blocks(page, "yaml"), *blocks(page, "python")]:
+        if mark.startswith("file: "):
+            (folder / mark.removeprefix("file: ")).write_text(text)
 
 
 def commands(text: str) -> list[tuple[str, list[str]]]:
@@ -56,7 +58,10 @@ def environment(home: Path) -> dict[str, str]:
     return {**os.environ, "HOME": str(home), "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
 
 
-@pytest.mark.parametrize(("page", "least"), [(README, 4), (MODELS, 1)], ids=["README.md", "docs/models.md"])
+PAGES = {"README.md": (README, 4), "docs/models.md": (MODELS, 1), "docs/replay.md": (REPLAY, 5)}
+
+
+@pytest.mark.parametrize(("page", "least"), PAGES.values(), ids=PAGES)
 def test_every_command_prints_what_the_page_shows(page: str, least: int, tmp_path: Path) -> None:
     write_files(page, tmp_path)
     shown = [command for _, text in blocks(page, "console") for command in commands(text)]
@@ -88,6 +93,29 @@ def test_the_python_example_runs(tmp_path: Path) -> None:
         timeout=60,
     )
     assert (done.returncode, done.stdout) == (0, "deny completed 0\n"), done.stderr
+
+
+@pytest.mark.parametrize(("policy", "outcome"), [("policy.yml", "1 passed"), ("stricter.yml", "1 failed")])
+def test_the_pytest_recipe_of_the_page_of_replays_works(policy: str, outcome: str, tmp_path: Path) -> None:
+    write_files(REPLAY, tmp_path)
+    (tmp_path / "records").mkdir()
+    run = (
+        "-P -m ci_agent run --quiet --policy policy.yml --model scripted:script.yaml --transcript records/a.json Count"
+    )
+    subprocess.run([sys.executable, *run.split()], cwd=tmp_path, env=environment(tmp_path), check=True, timeout=60)
+    recipe = tmp_path / "test_policy.py"
+    recipe.write_text(recipe.read_text().replace('"policy.yml"', f'"{policy}"'))
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
+        cwd=tmp_path,
+        env=environment(tmp_path),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert outcome in done.stdout
+    assert ("call 2, bash wc -l policy.yml: was ok, is denied by no-count" in done.stdout) == (policy != "policy.yml")
 
 
 def test_the_table_of_exit_codes_is_the_one_that_counts() -> None:
