@@ -20,13 +20,13 @@ Examples:
 )
 @click.argument("before", type=click.Path(path_type=Path))
 @click.argument("after", type=click.Path(path_type=Path))
-@click.option("--exit-code", "with_exit_code", is_flag=True, help="Exit 1 when the calls or their decisions differ.")
+@click.option("--exit-code", "with_exit_code", is_flag=True, help="Exit 1 when calls are new, gone or ended otherwise.")
 @format_option
 def diff_command(before: Path, after: Path, *, with_exit_code: bool, output_format: str) -> int:
     """Compare two transcripts: calls added, removed and changed, decisions, cost and time.
 
-    Calls with the same tool and arguments are the same call. One that printed something else is listed, but with
-    --exit-code only calls that are in one run alone, or that ended or were decided otherwise, count as a difference.
+    Calls with the same tool and arguments are the same call. One that printed something else, or that another rule
+    decided, is listed; with --exit-code only calls of one run alone and calls that ended otherwise count.
     """
     first, second = read_transcript(before), read_transcript(after)
     calls = compare_calls(first, second)

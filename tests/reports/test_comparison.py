@@ -97,6 +97,7 @@ def test_the_same_for_a_program(runs: tuple[JsonObject, JsonObject]) -> None:
     [
         ({}, True),
         ({"content": [{"type": "text", "text": "other"}]}, True),
+        ({"decision": {"effect": "allow", "code": "rule", "rule_id": "other"}}, True),
         ({"status": "error"}, False),
         ({"arguments": {"path": "b"}}, False),
         ({"tool": "write"}, False),
