@@ -1,7 +1,7 @@
 """A transcript for a log of GitHub Actions: a folded group for each turn, annotations, the answer and the outcome.
 
-The runner obeys no line but the commands made here: what models and tools said stands behind a prefix, or is a command's
-data.
+The runner obeys no line but the commands made here. What models and tools said stands behind a prefix, or is the data
+of a command.
 """
 
 from collections.abc import Iterator, Sequence

@@ -77,8 +77,10 @@ def _hash_source(text: str) -> str:
 
 
 def _as_script_data(value: Json) -> str:
-    """JSON that ends no script element and opens no comment, whatever its texts hold (HTML, 13.2.5.17 and after)."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    """JSON that ends no script element and opens no comment, whatever its texts hold (HTML, 13.2.5.17 and after); and
+    that is no command to GitHub's runner, when the page goes to a log."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace("##[", "#\\u0023[")
 
 
 def _block(number: int, packed: str) -> str:
@@ -193,8 +195,10 @@ def _notes(notes: list[JsonObject]) -> Iterator[str]:
 
 
 def _paragraphs(text: str) -> str:
-    """Text of several lines, in which nothing is invisible but line ends and tabs."""
-    return "\n".join("\t".join(escape(printable(piece)) for piece in line.split("\t")) for line in text.split("\n"))
+    """Text of several lines, in which nothing is invisible but line ends and tabs, and none begins as a command to
+    GitHub's runner does."""
+    lines = ("\t".join(escape(printable(piece)) for piece in line.split("\t")) for line in text.split("\n"))
+    return "\n".join(lines).replace("::", ":&#58;")
 
 
 # The data of the timeline

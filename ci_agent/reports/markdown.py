@@ -150,7 +150,7 @@ def _facts(document: JsonObject) -> Iterator[str]:
     if notes:
         lines = (f"{note['at']}  {note['about'][:MAX_RULE_CHARS]}  {note['text']}" for note in notes[:_MAX_NOTES])
         yield from _collapsed(
-            f"Notes ({len(notes)})", _fenced("\n".join(short(each, MAX_REASON_CHARS) for each in lines))
+            f"Notes ({len(notes)})", _fenced(inert_lines("\n".join(short(each, MAX_REASON_CHARS) for each in lines)))
         )
 
 

@@ -63,7 +63,7 @@ def render_sarif(document: JsonObject) -> str:
 
 
 def _json_text(value: Json) -> str:
-    return json.dumps(value, indent=1).replace("##[", "#\\u0023[")
+    return json.dumps(value, separators=(",", ":")).replace("##[", "#\\u0023[")
 
 
 def _logical_results(document: JsonObject) -> list[list[JsonObject]]:
@@ -118,10 +118,11 @@ def _driver(document: JsonObject, rules: Mapping[str, JsonObject]) -> JsonObject
 def _rule(rule_id: str, call: JsonObject) -> JsonObject:
     kind, _, name = rule_id.partition("/")
     decision = call["decision"] or {}
+    source = {"source": short(decision["source"], MAX_RULE_CHARS)} if kind == "policy" and decision["source"] else {}
     if kind == "policy":
         what = f"Denied by policy rule {name}"
         because = one_line(decision["because"] or what, MAX_REASON_CHARS)
-        cure = f"The rule stands at {short(decision['source'] or 'an unknown place', MAX_RULE_CHARS)}."
+        cure = f"The rule stands at {source.get('source', 'an unknown place')}."
     elif kind == "denied":
         what = because = f"Denied by the policy ({name})"
         cure = "If the call is wanted, `ci-agent policy explain` says why it was denied; add a rule for it."
@@ -134,7 +135,7 @@ def _rule(rule_id: str, call: JsonObject) -> JsonObject:
         "fullDescription": {"text": _message(because)},
         "help": {"text": _message(cure)},
         "defaultConfiguration": {"level": "warning"},
-        "properties": {"tags": ["ci-agent", kind]},
+        "properties": {"tags": ["ci-agent", kind], **source},
     }
 
 

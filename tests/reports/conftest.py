@@ -1,6 +1,7 @@
 """Records of runs, put together for reports, each checked against the schema of transcripts."""
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -127,6 +128,25 @@ def result(reason: str, exit_code: int | None, error: str | None = None, retryab
     }
 
 
+def hostile_documents(texts: Iterator[str]) -> Iterator[JsonObject]:
+    """Each with its texts in every place that a model, a tool or a policy fills."""
+    for one, two, three in zip(texts, texts, texts, strict=False):
+        no = decision("deny", "rule", two, one, three)
+        calls = [
+            call(1, one, {two: three}, "ok", one),
+            call(2, "bash", {"command": one}, "error", f"{two}\n{three}\n{one}\n", details={"exit_status": 1}),
+            call(3, two, {"path": three}, "denied", one, decision=no),
+            call(4, "bash", None, "unknown", three, arguments_json=one),
+        ]
+        document = transcript([]) | {"tool_calls": calls, "notes": [{"at": WHEN, "about": one, "text": two}]}
+        document["run"] |= {"id": one, "version": two, "workspace": three}
+        document["model"] |= {"provider": two, "model": three}
+        document["policy"]["name"] = three
+        document["result"] |= {"final_text": f"{one}\n{two}\n{three}", "error": two, "exit_code": 1}
+        document["integrity"]["problems"] = [three]
+        yield document
+
+
 class Records:
     """What tests make records with."""
 
@@ -135,6 +155,7 @@ class Records:
     call = staticmethod(call)
     transcript = staticmethod(transcript)
     result = staticmethod(result)
+    hostile = staticmethod(hostile_documents)
 
 
 @pytest.fixture

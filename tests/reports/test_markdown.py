@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from ci_agent.json_types import JsonObject
 from ci_agent.reports.markdown import MAX_SUMMARY_BYTES, render_markdown
+
+Hostile = Callable[[int, int], Iterator[str]]
 
 ALLOWED_TAGS = {"p", "b", "code", "table", "tr", "th", "td", "details", "summary"}
 
@@ -205,29 +206,8 @@ class Page(HTMLParser):
         self.others.append(data)
 
 
-def hostile_documents(texts: Iterator[str], records: Any) -> Iterator[JsonObject]:
-    """Each with its texts in every place that a model, a tool or a policy fills."""
-    for one, two, three in zip(texts, texts, texts, strict=False):
-        no = records.decision("deny", "rule", two, one, three)
-        calls = [
-            records.call(1, one, {two: three}, "ok", one),
-            records.call(2, "bash", {"command": one}, "error", f"{two}\n{three}\n{one}\n", details={"exit_status": 1}),
-            records.call(3, two, {"path": three}, "denied", one, decision=no),
-            records.call(4, "bash", None, "unknown", three, arguments_json=one),
-        ]
-        document = records.transcript([]) | {"tool_calls": calls, "notes": [{"at": "", "about": one, "text": two}]}
-        document["run"] |= {"id": one, "version": two, "workspace": three}
-        document["model"] |= {"provider": two, "model": three}
-        document["policy"]["name"] = three
-        document["result"] |= {"final_text": f"{one}\n{two}\n{three}", "error": two, "exit_code": 1}
-        document["integrity"]["problems"] = [three]
-        yield document
-
-
-def test_attack_hostile_text_stays_behind_fences_and_in_code(
-    records: Any, hostile_texts: Callable[[int, int], Iterator[str]]
-) -> None:
-    for document in hostile_documents(hostile_texts(900, 1), records):
+def test_attack_hostile_text_stays_behind_fences_and_in_code(records: Any, hostile_texts: Hostile) -> None:
+    for document in records.hostile(hostile_texts(900, 1)):
         lines = outside_of_fences(render_markdown(document))
         page = Page()
         page.feed("\n".join(lines))

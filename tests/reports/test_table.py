@@ -1,0 +1,49 @@
+"""Every format over every kind of record, and ten thousand hostile outputs past the runner's parsers."""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from ci_agent.json_types import JsonObject
+from ci_agent.reports.table import FORMATS, renderer
+
+Hostile = Callable[[int, int], Iterator[str]]
+Runner = Callable[[str], list[str]]
+
+OURS = re.compile(r"::(group::turn \d+: |endgroup::$|(error|warning|notice) title=ci-agent%3A )")
+
+
+def kinds(records: Any) -> Iterator[JsonObject]:
+    """A record without calls, of a denied run, of a killed one whose beginning is lost, of 5,000 calls."""
+    yield records.transcript([], result=records.result("completed", 0))
+    no = records.decision("deny", "default", "Blocked: no")
+    denied = [records.call(n, "bash", {"command": "x"}, "denied", "no", decision=no) for n in range(1, 5)]
+    yield records.transcript(denied, result=records.result("denied", 5))
+    unknown = [records.call(1, "bash", None, "unknown", "", arguments_json="{", duration_s=None, started_at=None)]
+    ending = records.result("unknown", None, "the run did not come to its end")
+    yield records.transcript(unknown, run=None, model=None, policy=None, result=ending)
+    yield records.transcript([records.call(n, "read", {"path": f"{n}"}, "ok", "") for n in range(1, 5_001)])
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_renders_every_kind_of_record_and_leaves_it_as_it_was(name: str, records: Any) -> None:
+    for document in kinds(records):
+        before = repr(document)
+        report = renderer(name)(document)
+        assert report
+        report.encode()
+        assert repr(document) == before
+        assert renderer(name)(document) == report
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_attack_no_hostile_output_is_a_command_to_the_runner(
+    name: str, records: Any, hostile_texts: Hostile, runner_commands: Runner
+) -> None:
+    render = renderer(name)
+    for document in records.hostile(hostile_texts(10_000 if name != "html" else 1_000, 4)):
+        obeyed = runner_commands(render(document))
+        assert [line for line in obeyed if not OURS.match(line)] == []
+        assert bool(obeyed) == (name == "github")
