@@ -4,21 +4,22 @@ import errno
 import gc
 import os
 import sys
-import traceback
-from typing import NoReturn
 
 import click
 
 from ci_agent.cli.app import cli
-from ci_agent.cli.stderr import show_error
-from ci_agent.errors import CIAgentError
+from ci_agent.cli.stderr import show_error, show_traceback, show_usage_error
+from ci_agent.cli.streams import give_up, prepare_streams
+from ci_agent.errors import CIAgentError, InternalError, system_refusal
 from ci_agent.own_environment import refuse_inspection, withdraw_environment
 
 EXIT_NEGATIVE = 1
-EXIT_INTERNAL = 70
 
-_STDOUT_TAKES_NOTHING = {errno.EPIPE, errno.ENOSPC}
-"""What a closed pipe and a full disk answer. Errors of other files have become a CIAgentError before they come here."""
+_STDOUT_TAKES_NOTHING = frozenset(
+    {errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EAGAIN, errno.EBADF}
+)
+"""What a closed pipe, a full or broken disk and a closed descriptor answer. Errors of files bear the file's name, or
+have become a CIAgentError before they come here."""
 
 _COLLECTING = (50_000, 20, 20)
 """Modules and rules are made once and kept: to look through them for garbage as often as is usual takes a tenth of the
@@ -28,35 +29,37 @@ time of a short command."""
 def main() -> None:
     """Run the command line and exit; never returns."""
     gc.set_threshold(*_COLLECTING)
+    prepare_streams()
     environment = withdraw_environment()
     refuse_inspection()
     try:
         exit_code = cli.main(prog_name="ci-agent", standalone_mode=False, obj=environment) or 0
-        if sys.stdout is not None:
-            sys.stdout.flush()
-        sys.exit(exit_code)
+        sys.stdout.flush()
     except click.ClickException as error:
-        error.show()
-        sys.exit(error.exit_code)
+        show_usage_error(error)
+        exit_code = error.exit_code
     except click.Abort:
-        sys.exit(130)
-    except OSError as error:
-        if error.errno not in _STDOUT_TAKES_NOTHING:
-            _end_with_a_bug()
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or Python tries again at exit, and ends with a code of its own
-        print(f"ci-agent: stdout cannot be written: {os.strerror(error.errno or 0)}", file=sys.stderr)
-        sys.exit(EXIT_NEGATIVE)
+        exit_code = 130
     except CIAgentError as error:
         show_error(error)
-        sys.exit(error.exit_code)
-    except Exception:  # noqa: BLE001 - the boundary: a bug gets its traceback and its own exit code
-        _end_with_a_bug()
+        exit_code = error.exit_code
+    except Exception as error:  # noqa: BLE001 - the boundary: a bug gets its traceback and its own exit code
+        exit_code = _end_of(error)
+    sys.exit(exit_code)
 
 
-def _end_with_a_bug() -> NoReturn:
-    traceback.print_exc()
-    print("ci-agent: internal error: this is a bug in ci-agent, please report it", file=sys.stderr)
-    sys.exit(EXIT_INTERNAL)
+def _end_of(error: Exception) -> int:
+    """Say what happened; returns the exit code."""
+    if isinstance(error, OSError) and error.filename is None and error.errno in _STDOUT_TAKES_NOTHING:
+        give_up(sys.stdout)
+        show_error(CIAgentError(f"stdout cannot be written: {os.strerror(error.errno)}"))
+        return EXIT_NEGATIVE
+    refusal = system_refusal(error)
+    if refusal is None:
+        show_traceback(error)
+        refusal = InternalError("internal error: this is a bug in ci-agent, please report it")
+    show_error(refusal)
+    return refusal.exit_code
 
 
 if __name__ == "__main__":

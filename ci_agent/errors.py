@@ -3,6 +3,10 @@
 A bug belongs to neither: it stays an ordinary exception, ends in a traceback and exit code 70.
 """
 
+import errno
+import os
+from typing import Final
+
 from ci_agent.json_types import JsonObject
 
 
@@ -42,7 +46,7 @@ class BusyError(CIAgentError):
 
 
 class InternalError(CIAgentError):
-    """A bug, once its traceback has been written where a person can find it."""
+    """A bug, once its traceback has been written where a person can find it; or the system gave out."""
 
     exit_code = 70
 
@@ -54,3 +58,30 @@ class ToolError(Exception):
         super().__init__(message)
         self.details = details
         """Structured facts for the record, as of a `ToolResult`."""
+
+
+_REFUSALS: Final = frozenset(
+    {
+        errno.EMFILE,
+        errno.ENFILE,
+        errno.ENOMEM,
+        errno.EAGAIN,
+        errno.ENOSPC,
+        errno.EDQUOT,
+        errno.EFBIG,
+        errno.EROFS,
+        errno.EIO,
+    }
+)
+
+
+def system_refusal(error: BaseException) -> InternalError | None:
+    """The error for a person when the system had no descriptor, thread, memory or space left; None: a bug."""
+    if isinstance(error, OSError) and error.errno in _REFUSALS:
+        where = f": {os.fsdecode(error.filename)!r}" if isinstance(error.filename, str | bytes) else ""
+        return InternalError(f"the system refused what the command needs: {os.strerror(error.errno or 0)}{where}")
+    if isinstance(error, MemoryError):
+        return InternalError("the system refused what the command needs: no memory is left")
+    if isinstance(error, RuntimeError) and str(error) == "can't start new thread":
+        return InternalError("the system refused what the command needs: another thread")
+    return None

@@ -99,7 +99,10 @@ EXIT_CODES: dict[ExitName, ExitCode] = {
             "Do not trust this job's later steps; find the call that did it in the record.",
         ),
         ExitCode(
-            70, "internal", "a bug; traceback on stderr, transcript still closed", "Report it with the traceback."
+            70,
+            "internal",
+            "a bug (traceback on stderr), or the system refused what every command needs; transcript still closed",
+            "Report it with the traceback; without one, free what the message names.",
         ),
         ExitCode(124, "timeout", "wall clock", "Raise `--timeout`, or make the task smaller."),
         ExitCode(128, "signal", "128 + the number of the signal that cancelled the run", "Run again when it suits."),

@@ -1,13 +1,12 @@
 """What a run leaves on stdout and in files, and what happens when nobody takes it."""
 
 import os
-import select
 import sys
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
-from typing import Literal, TextIO, TypeAlias
+from typing import Literal, TypeAlias
 
+from ci_agent.cli.streams import stdout_problem, write_stream
 from ci_agent.errors import ConfigurationError
 from ci_agent.json_types import Json, JsonObject
 from ci_agent.run_settings import RunResult
@@ -17,49 +16,49 @@ from ci_agent.transcript.plain_json import json_text
 
 OutputFormat: TypeAlias = Literal["json", "jsonl", "text"]
 
-STDOUT_CLOSED = "stdout was closed before the result could be written to it"
-
 EXIT_NEGATIVE = 1
 
 
-def stdout_problem() -> str | None:
-    """Why nothing can be written to stdout; None when it looks as if something could."""
-    if sys.stdout is None or sys.stdout.closed:
-        return STDOUT_CLOSED
-    poll = select.poll()
-    poll.register(sys.stdout.fileno(), 0)
-    # The reader of a pipe has gone: POLLERR comes without being asked for.
-    gone = select.POLLERR | select.POLLNVAL
-    return STDOUT_CLOSED if any(events & gone for _, events in poll.poll(0)) else None
+class RecordLines:
+    """Prints the lines of the journal as they are written, for `--output jsonl`."""
+
+    def __init__(self) -> None:
+        self.problem: str | None = None
+        """Why a line could not be printed. A reader that has gone is no reason to stop, but the run is no success."""
+
+    def __call__(self, line: str) -> None:
+        if self.problem is None:
+            self.problem = _print([line.replace("##[", "#\\u0023[")])
 
 
-def deliver(result: RunResult, output: OutputFormat | None) -> JsonObject:
-    """Write the result to stdout; returns the document, which says so when that was not possible."""
-    if output in (None, "jsonl") or stdout_problem() is not None:
-        return result.transcript
+def deliver(
+    result: RunResult, output: OutputFormat | None, answer_file: Path | None, *, lost_record: str | None = None
+) -> JsonObject:
+    """Write the answer to its file and the result to stdout; returns the document.
+
+    It says so, in its file too, when something of that was not possible. `lost_record` is why the lines of the journal
+    that were to be printed were not.
+    """
+    document = result.transcript
+    if answer_file is not None:
+        document = _amended(document, result, write_answer(answer_file, result))
+    if output == "jsonl":
+        problem = lost_record
+    else:
+        problem = None if output is None else _print(_for_stdout(document, result, output))
+    return _amended(document, result, problem)
+
+
+def _print(chunks: Iterable[str]) -> str | None:
+    """Why stdout did not take it all; None: it did."""
+    problem = stdout_problem()
+    if problem is not None:
+        return problem
     try:
-        write_stream(sys.stdout, [stdout_json(result.transcript)] if output == "json" else _answer_lines(result))
+        write_stream(sys.stdout, chunks)
     except OSError as error:
-        return _amended(result, f"the result could not be written to stdout: {os.strerror(error.errno or 0)}")
-    return result.transcript
-
-
-def write_stream(stream: TextIO, chunks: Iterable[str]) -> None:
-    """Write and flush; OSError when the stream does not take it, and nothing is tried again at exit."""
-    try:
-        stream.writelines(chunks)
-        stream.flush()
-    except OSError:
-        # Python flushes once more at exit, and would end with a code of its own.
-        with suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-        raise
-
-
-def write_record_line(line: str) -> None:
-    """A line of the journal as it is written, for `--output jsonl`; a reader that has gone is no reason to stop."""
-    with suppress(OSError):
-        write_stream(sys.stdout, [line.replace("##[", "#\\u0023[")])
+        return f"the result could not be written to stdout: {os.strerror(error.errno or 0)}"
+    return None
 
 
 def check_answer_file(path: Path) -> None:
@@ -68,15 +67,19 @@ def check_answer_file(path: Path) -> None:
         raise ConfigurationError(f"the answer file {str(path)!r} cannot be written: name a file in an existing folder")
 
 
-def write_answer(path: Path, result: RunResult) -> None:
-    """The structured output as JSON when there is one, else the final text."""
+def write_answer(path: Path, result: RunResult) -> str | None:
+    """The structured output as JSON when there is one, else the final text. Returns why it could not be written."""
     structured: Json = result.transcript["result"]["structured_output"]
     text = result.answer if structured is None else json_text(structured)
     try:
         path.write_text(f"{text}\n", encoding="utf-8")
     except OSError as error:
-        problem = os.strerror(error.errno or 0)
-        raise ConfigurationError(f"the answer file {str(path)!r} cannot be written: {problem}") from error
+        return f"the answer file {str(path)!r} cannot be written: {os.strerror(error.errno or 0)}"
+    return None
+
+
+def _for_stdout(document: JsonObject, result: RunResult, output: Literal["json", "text"]) -> list[str]:
+    return [stdout_json(document)] if output == "json" else _answer_lines(result)
 
 
 def _answer_lines(result: RunResult) -> list[str]:
@@ -91,9 +94,13 @@ def _answer_lines(result: RunResult) -> list[str]:
     return ["\n".join(printable(line) for line in result.answer.split("\n")), "\n"]
 
 
-def _amended(result: RunResult, problem: str) -> JsonObject:
-    """The document of a run that went well until nobody took its result; in its file, too."""
-    document = amend_result(result.transcript, result.exit_code or EXIT_NEGATIVE, problem)
+def _amended(document: JsonObject, result: RunResult, problem: str | None) -> JsonObject:
+    """The document of a run that had ended when somebody did not take his part of it; in its file, too."""
+    ending = document["result"]
+    if problem is None or problem in (ending["error"] or ""):  # the run may have noticed before it ended
+        return document
+    error = problem if ending["error"] is None else f"{ending['error']}; {problem}"
+    amended = amend_result(document, ending["exit_code"] or EXIT_NEGATIVE, error)
     if result.transcript_path is not None and result.transcript_path.suffix != ".jsonl":
-        write_document(result.transcript_path, document)
-    return document
+        write_document(result.transcript_path, amended)
+    return amended

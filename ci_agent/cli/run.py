@@ -3,7 +3,7 @@
 import sys
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -24,15 +24,13 @@ from ci_agent.cli.options import (
 )
 from ci_agent.cli.output import (
     OutputFormat,
+    RecordLines,
     check_answer_file,
     deliver,
-    stdout_problem,
-    write_answer,
-    write_record_line,
-    write_stream,
 )
+from ci_agent.cli.streams import stdout_problem, write_stream
 from ci_agent.compose import create_redactor, run
-from ci_agent.errors import CIAgentError, ConfigurationError, InternalError
+from ci_agent.errors import CIAgentError, ConfigurationError, InternalError, system_refusal
 from ci_agent.json_types import JsonObject, parse_json
 from ci_agent.output_schema import MAX_OUTPUT_SCHEMA_BYTES
 from ci_agent.policy.rules import Limits
@@ -132,10 +130,9 @@ def run_command(**flags: Any) -> int:
         check_answer_file(answer_file)
     redactor = create_redactor(settings)
     log = partial(_log, redactor)
-    result = _run(settings, output, flags, redactor)
-    if answer_file:
-        write_answer(answer_file, result)
-    document = deliver(result, output)
+    record_lines = RecordLines() if output == "jsonl" else None
+    result = _run(settings, output, flags, redactor, record_lines)
+    document = deliver(result, output, answer_file, lost_record=record_lines.problem if record_lines else None)
     exit_code: int = document["result"]["exit_code"]
     if not flags["quiet"]:
         log(printable(outcome_line(document)))
@@ -144,7 +141,13 @@ def run_command(**flags: Any) -> int:
     return exit_code
 
 
-def _run(settings: RunSettings, output: OutputFormat | None, flags: Mapping[str, Any], redactor: Redactor) -> RunResult:
+def _run(
+    settings: RunSettings,
+    output: OutputFormat | None,
+    flags: Mapping[str, Any],
+    redactor: Redactor,
+    record_lines: RecordLines | None,
+) -> RunResult:
     """One run as the process's own affair: its signals cancel it, and no descendant outlives it."""
     lines = ProgressLines(partial(_log, redactor), time.monotonic, verbose=flags["verbose"])
     cancel = CancelToken()
@@ -155,17 +158,24 @@ def _run(settings: RunSettings, output: OutputFormat | None, flags: Mapping[str,
         observers = Observers(
             observe=_ignore if flags["quiet"] else lines,
             note=_ignore if flags["quiet"] else lines.note,
-            record=write_record_line if output == "jsonl" else _ignore,
+            record=record_lines or _ignore,
             received_signal=lambda: signals.received_signal,
-            delivery_problem=stdout_problem if output else lambda: None,
+            delivery_problem=_delivery_problem(record_lines) if output else lambda: None,
         )
         try:
             return run(settings, cancel=cancel, observers=observers, redactor=redactor, processes=processes)
         except CIAgentError:
             raise
         except Exception as bug:  # noqa: BLE001 - whatever it is, its traceback may hold secrets
+            refusal = system_refusal(bug)
+            if refusal is not None:
+                raise refusal from None
             _log(redactor, traceback.format_exc())
             raise InternalError(f"internal error: {type(bug).__name__}; this is a bug, please report it") from None
+
+
+def _delivery_problem(record_lines: RecordLines | None) -> Callable[[], str | None]:
+    return lambda: (record_lines and record_lines.problem) or stdout_problem()
 
 
 def _log(redactor: Redactor, text: str) -> None:
