@@ -2,8 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from ci_agent.policy.command_patterns import CommandPattern, TokenPattern
 from ci_agent.policy.facts import ExecFact
@@ -15,15 +14,13 @@ _NO_HAZARDS: Final[dict[int, str]] = {}
 _LONG_OPTION: Final = re.compile(r"--[A-Za-z0-9][A-Za-z0-9-]*=")
 
 
-@dataclass(frozen=True, slots=True)
-class Coverage:
+class Coverage(NamedTuple):
     """How a pattern fits: for each word the index of the token that covers it; None: it was looked through."""
 
     tokens: tuple[int | None, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
+class Gap(NamedTuple):
     """Why a pattern does not fit, and how far it came: the more words, the nearer."""
 
     words: int

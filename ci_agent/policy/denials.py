@@ -2,9 +2,9 @@
 
 import os
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from ci_agent.json_types import JsonObject
 from ci_agent.policy.coverage import has, may_mean
@@ -33,8 +33,7 @@ _LINK: Final = 20
 """To ask for a file's status, or to follow a link, takes as long as to see so many more entries of a folder."""
 
 
-@dataclass(frozen=True, slots=True)
-class Forbidden:
+class Forbidden(NamedTuple):
     rule: CompiledRule
     about: ExecFact | ToolFact | FileFact | NetFact
 
@@ -129,7 +128,7 @@ class Denials:
         answer = self.answers[question]
         if answer is not None:
             rule, path, is_folder = answer
-            about = replace(fact, path=path, written=path, is_folder=is_folder, recursive=False, tracked=False)
+            about = fact._replace(path=path, written=path, is_folder=is_folder, recursive=False, tracked=False)
             yield Forbidden(rule, about)
 
     def _of_tracked(self, denies: FileDenies, fact: FileFact, names: tuple[str, ...]) -> Iterator[_Found]:

@@ -1,7 +1,6 @@
 """What running a program with given words would do, as its profile tells it."""
 
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from ci_agent.policy.words import EVERYTHING, Selection, Word
 
@@ -10,8 +9,7 @@ FileEffect: TypeAlias = Literal["list", "read", "write", "delete"]
 a rule that denies reading does not concern it."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileUse:
+class FileUse(NamedTuple):
     effect: FileEffect
     path: Word
     recursive: bool = False
@@ -28,22 +26,19 @@ class FileUse:
     """Relative to the top of the working tree that the folder is in (`:/path` of git)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Printed:
+class Printed(NamedTuple):
     """The content of any file that the repository tracks."""
 
     unless_there: tuple[Word, ...] = ()
     """When one of these is the path of something, only what is named is meant."""
 
 
-@dataclass(frozen=True, slots=True)
-class UrlUse:
+class UrlUse(NamedTuple):
     url: Word
     method: str = "GET"
 
 
-@dataclass(frozen=True, slots=True)
-class InnerCommand:
+class InnerCommand(NamedTuple):
     """A command that the program starts: `timeout 5 CMD`, `find -exec CMD`, `xargs CMD`."""
 
     words: tuple[Word, ...]
@@ -53,8 +48,7 @@ class InnerCommand:
     """Where it runs, when the program changes it (`env -C DIR`)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Effects:
+class Effects(NamedTuple):
     """Everything a profile knows of one simple command. Positions are indexes into its words."""
 
     files: tuple[FileUse, ...] = ()

@@ -3,9 +3,9 @@
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from ci_agent.policy.disk import walk
 from ci_agent.policy.effects import Effects, FileUse, UrlUse
@@ -30,8 +30,7 @@ _MADE_ANEW = re.compile(r"[\s*?\[\\]")
 _CUT_BY_XARGS = re.compile(r"""[\s'"\\]""")
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(NamedTuple):
     """One run of a program, as far as it is known."""
 
     command: ExecFact
@@ -167,7 +166,7 @@ def _now(word: Word, place: Place) -> list[Word]:
 
 
 def _workplace(site: Site, effects: Effects, place: Place) -> Place:
-    return place if effects.folder is None else replace(place, folder=resolve_folder(site, effects.folder, place))
+    return place if effects.folder is None else place._replace(folder=resolve_folder(site, effects.folder, place))
 
 
 def _files(
@@ -194,7 +193,7 @@ def _printed(effects: Effects, place: Place) -> list[FileFact]:
     if folder is None or top is None or all(_any_is_there(each.unless_there, folder) for each in effects.printed):
         return []
     whole = FileFact("read", top, top, is_folder=True, recursive=True, selection=WORK_TREE, tracked=True)
-    return [replace(whole, argument=place.argument, span=place.span)]
+    return [whole._replace(argument=place.argument, span=place.span)]
 
 
 def _any_is_there(words: tuple[Word, ...], folder: Path) -> bool:
@@ -208,7 +207,7 @@ def _linked(site: Site, folder: FileFact, place: Place, found: bool) -> Iterator
     budget_at = partial(place.budget.at, workspace=site.workspace.root)
     for link, target in links_out(folder.path, folder.selection, budget_at, found=found):
         fact = file_fact(site, str(target), "read", place, beneath=[])
-        yield replace(fact, written=link) if isinstance(fact, FileFact) else fact
+        yield fact._replace(written=link) if isinstance(fact, FileFact) else fact
 
 
 def _request(use: UrlUse, scene: Scene) -> NetFact | UnknownFact:

@@ -1,8 +1,7 @@
 """What a call would do, as facts: programs run, files and hosts reached, tools used; or that it cannot be known."""
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from ci_agent.hooks import DecisionCode
 from ci_agent.json_types import JsonObject
@@ -20,8 +19,7 @@ Spellings: TypeAlias = tuple[str, ...]
 """Every form in which a rule may write one word of a command."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileFact:
+class FileFact(NamedTuple):
     """A file or folder that is read, listed, written or deleted."""
 
     effect: FileEffect
@@ -52,8 +50,7 @@ class FileFact:
         return (folded,) if written == folded else (folded, written)
 
 
-@dataclass(frozen=True, slots=True)
-class NetFact:
+class NetFact(NamedTuple):
     """A request to a host."""
 
     url: Url
@@ -62,8 +59,7 @@ class NetFact:
     span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(NamedTuple):
     """The command that starts another one, and which of its words says so."""
 
     command: "ExecFact"
@@ -73,8 +69,7 @@ class Origin:
     """The word at `position` is shell text that holds the inner command."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExecFact:
+class ExecFact(NamedTuple):
     """A program that is run, with all that its profile knows of this run."""
 
     words: tuple[Word, ...]
@@ -109,8 +104,7 @@ class ExecFact:
         return (self.words[0].text,) if self.located is None else self.located
 
 
-@dataclass(frozen=True, slots=True)
-class ToolFact:
+class ToolFact(NamedTuple):
     """A call of a tool other than the shell."""
 
     name: str
@@ -119,8 +113,7 @@ class ToolFact:
     requests: tuple[NetFact, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class UnknownFact:
+class UnknownFact(NamedTuple):
     """Something that the call would do and nobody can know."""
 
     why: str

@@ -2,8 +2,8 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from ci_agent.policy.disk import DiskBudget
 from ci_agent.policy.effects import FileEffect, FileUse
@@ -30,8 +30,7 @@ _DEVICES_READ = frozenset({"/dev/null", "/dev/stdin", "/dev/fd/0"})
 _DEVICES_WRITTEN = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/fd/1", "/dev/fd/2"})
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Where a path stands, and what may be looked at to find out where it leads."""
 
     folder: Path | None
@@ -57,7 +56,7 @@ def reaches_no_file(text: str, effect: FileEffect) -> bool:
 def use_facts(site: Site, use: FileUse, place: Place) -> Iterator[FileFact | UnknownFact]:
     """The files that a program's use of a word may concern."""
     if use.from_top and place.folder is not None:
-        place = replace(place, folder=top_of(place.folder) or place.folder)
+        place = place._replace(folder=top_of(place.folder) or place.folder)
     texts = possible_texts(use.path, place)
     if texts is None:
         yield place.unknown(f"which file {use.path.text} means is not known")
@@ -71,7 +70,7 @@ def use_facts(site: Site, use: FileUse, place: Place) -> Iterator[FileFact | Unk
         if isinstance(fact, FileFact) and use.into:
             yield from _into(site, fact, use.into, place)
         elif isinstance(fact, FileFact):
-            yield fact if use.selection is EVERYTHING else replace(fact, selection=use.selection)
+            yield fact if use.selection is EVERYTHING else fact._replace(selection=use.selection)
         else:
             yield fact
 
@@ -198,7 +197,7 @@ def _into(site: Site, target: FileFact, sources: tuple[Word, ...], place: Place)
         texts = possible_texts(source, place)
         if texts is None:
             guarded = _guard(site, target.path, list(UNKNOWN_NAMES), place)
-            yield replace(target, recursive=target.is_folder, guarded=guarded)
+            yield target._replace(recursive=target.is_folder, guarded=guarded)
         else:
             yield from (_landing(site, target, text, place) for text in texts)
 
@@ -214,4 +213,4 @@ def _landing(site: Site, target: FileFact, source: str, place: Place) -> FileFac
     if isinstance(landed, UnknownFact) or not origin.is_folder or landed.guarded != FREE:
         return landed
     guarded = _guard(site, landed.path, _protected_beneath(site, origin.path, place), place)
-    return replace(landed, recursive=True, guarded=guarded)
+    return landed._replace(recursive=True, guarded=guarded)

@@ -1,7 +1,7 @@
 """Whether the patterns of a rule fit a command: by themselves, or by spelling it inside a command that starts it."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ci_agent.policy.command_patterns import CommandPattern
 from ci_agent.policy.coverage import Coverage, Gap, cover
@@ -19,8 +19,7 @@ def next_gap(patterns: Sequence[CommandPattern], command: ExecFact) -> Gap | Non
     return nearest
 
 
-@dataclass(frozen=True, slots=True)
-class _Fit:
+class _Fit(NamedTuple):
     pattern: CommandPattern | None
     """None: the rule spells the whole script that the command stands in."""
     coverage: Coverage

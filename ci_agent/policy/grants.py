@@ -1,6 +1,7 @@
 """Whether an allow rule grants a fact as a whole, and if not, where it stopped matching."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from ci_agent.hooks import DecisionCode
 from ci_agent.json_types import JsonObject
@@ -25,8 +26,7 @@ from ci_agent.policy.tool_facts import FILE_TOOLS
 from ci_agent.policy.urls import Address, Url
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(NamedTuple):
     """Why a rule does not grant a fact."""
 
     why: str
@@ -115,7 +115,7 @@ def _file_refusal(rule: CompiledRule, file: FileFact, progress: int) -> Refusal 
     why = file_refusal(rule.reach or (), file)
     if why is None:
         return None
-    within_reach = file_refusal(rule.reach or (), replace(file, guarded=FREE)) is None
+    within_reach = file_refusal(rule.reach or (), file._replace(guarded=FREE)) is None
     return Refusal(why, progress, "hazard" if within_reach else "default", about=file)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from ci_agent.json_types import JsonObject
 from ci_agent.policy.denials import Denials, Forbidden
@@ -33,8 +33,7 @@ class Call:
     """Ids of allow rules that grant nothing any more."""
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     fact: Fact
     granted_by: CompiledRule | None
     forbidden: tuple[Forbidden, ...] = ()

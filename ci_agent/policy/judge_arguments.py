@@ -1,7 +1,6 @@
 """Whether the arguments of a call pass a rule's `args` and `only`."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import islice
 from typing import Final
 
@@ -123,7 +122,7 @@ def _judge_path(site: Site, test: CompiledTest, value: Json, *, denies: bool) ->
         return "cannot_judge"
     if fact.is_folder:
         alone = guard_write(fact.path, site.workspace.root, site.around, by_tool=True)
-        fact = replace(fact, effect="list", guarded=alone)
+        fact = fact._replace(effect="list", guarded=alone)
     passes = forbids_path(test.reach, fact) if denies else file_refusal(test.reach, fact) is None
     return "passes" if passes else "fails"
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from ci_agent.policy.disk import DiskBudget
 from ci_agent.policy.facts import Origin, Span, UnknownFact
@@ -52,8 +52,7 @@ class Reading:
             raise BoundExceededError(f"commands are nested more than {MAX_DEPTH} levels deep")
 
 
-@dataclass(frozen=True, slots=True)
-class Scene:
+class Scene(NamedTuple):
     folder: Path | None
     """Where it starts; None: not known."""
     inherited: tuple[str, ...] = ()

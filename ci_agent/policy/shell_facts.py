@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -205,8 +204,7 @@ def _inner_command(reading: Reading, run: Run, inner: InnerCommand, scene: Scene
     origin = Origin(run.command, _position(run.command.words, inner.words[0]))
     # A transparent wrapper leaves standard input to the command that it starts.
     input_names = scene.input_names if run.effects.transparent else None
-    deeper = replace(
-        scene,
+    deeper = scene._replace(
         folder=folder,
         inherited=scene.inherited + names,
         origin=origin,
@@ -226,8 +224,7 @@ def _inner_script(reading: Reading, run: Run, script: Word, scene: Scene) -> Ite
     reading.spend_command(scene.depth + 1, (script,))
     for name in filter(directs_shell, scene.inherited):
         yield scene.unknown(f"{name} changes how the shell reads {script.text!r}", script.span)
-    deeper = replace(
-        scene,
+    deeper = scene._replace(
         origin=Origin(run.command, _position(run.command.words, script), is_script=True),
         within=scene.span(script.span),
         depth=scene.depth + 1,

@@ -1,7 +1,7 @@
 """A word of a command after the shell has removed the quotes: known, known in part, or unknown."""
 
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 WordKind: TypeAlias = Literal["literal", "glob", "choice", "unknown"]
 
@@ -21,8 +21,7 @@ class Selection:
 EVERYTHING: Final = Selection()
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(NamedTuple):
     """What one word of the source becomes when bash runs the command.
 
     - `literal`: exactly `text`, one word.

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from ci_agent.policy.effects import Effects, FileEffect, FileUse, InnerCommand, Printed, UrlUse
 from ci_agent.policy.programs.options import tail
@@ -56,7 +56,7 @@ class Draft:
             self.files.append(use)
 
     def _use_beneath(self, use: FileUse) -> None:
-        self.files += [replace(use, path=base, selection=base.selection) for base in use.path.beneath]
+        self.files += [use._replace(path=base, selection=base.selection) for base in use.path.beneath]
 
     def hazard(self, index: int, why: str) -> None:
         self.hazards.setdefault(index, why)

@@ -1,7 +1,6 @@
 """From the words of a simple command to its effects, by the profile of its program."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from itertools import chain, product
 from math import prod
 from typing import Literal, TypeVar, assert_never
@@ -131,7 +130,7 @@ def _without_profile(words: tuple[Word, ...]) -> Effects:
     draft = Draft()
     for word in words[1:]:
         use_anything(draft, word)
-    return replace(draft.finished(), known=False)
+    return draft.finished()._replace(known=False)
 
 
 def _apply(parsed: Parsed, draft: Draft, last: bool) -> None:

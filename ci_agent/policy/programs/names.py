@@ -54,7 +54,7 @@ def _found(parsed: Parsed) -> tuple[Word, ...] | None:
         return None
     printed = next((i for i in range(end, len(texts)) if texts[i] in _FIND_OUTPUT), len(texts))
     selection = selection_before(parsed, end, printed)
-    return tuple(replace(root, selection=selection) for root in roots)
+    return tuple(root._replace(selection=selection) for root in roots)
 
 
 def _prints_names(parsed: Parsed) -> bool:
@@ -73,7 +73,7 @@ def _searched(parsed: Parsed) -> tuple[Word, ...] | None:
     if parsed.profile.name == "git ls-files" and parsed.operands:
         return _listed(parsed)
     if parsed.profile.name.startswith("git"):
-        return (replace(literal_word("."), selection=Selection(without=(".git",))),)
+        return (literal_word(".")._replace(selection=Selection(without=(".git",))),)
     first = 0 if parsed.has(*parsed.profile.instead) else 1
     return tuple(operand.word for operand in parsed.operands[first:]) or (literal_word("."),)
 
@@ -90,8 +90,8 @@ def _listed(parsed: Parsed) -> tuple[Word, ...] | None:
         use_pathspec(draft, here if operand.word.kind == "glob" else operand.word, "read")
     uses = draft.files or [FileUse("read", here, recursive=True, selection=WORK_TREE)]
     if parsed.has("--full-name"):
-        return tuple(replace(here, selection=replace(use.selection)) for use in uses)
-    return tuple(replace(use.path, selection=use.selection) for use in uses)
+        return tuple(here._replace(selection=replace(use.selection)) for use in uses)
+    return tuple(use.path._replace(selection=use.selection) for use in uses)
 
 
 def _passes_lines(parsed: Parsed) -> bool:

@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice, takewhile
 from typing import NamedTuple
 
@@ -300,5 +300,5 @@ def tail(word: Word, offset: int) -> Word:
     """What is left of a word without its first characters, which are certain."""
     if word.kind == "unknown":
         stand_ins = tuple(text[offset:] for text in word.stand_ins)
-        return replace(word, prefix=word.prefix[offset:], stand_ins=stand_ins)
-    return replace(word, text=word.text[offset:])
+        return word._replace(prefix=word.prefix[offset:], stand_ins=stand_ins)
+    return word._replace(text=word.text[offset:])

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Final
 
 from ci_agent.policy.effects import FileEffect
@@ -85,7 +84,7 @@ def use_pathspec(draft: Draft, word: Word, effect: FileEffect) -> None:
     else:
         draft.use(effect, literal_word(text or ".", word.span), effect == "read", selection=WORK_TREE)
     if from_top:
-        draft.files[known:] = [replace(use, from_top=True) for use in draft.files[known:]]
+        draft.files[known:] = [use._replace(from_top=True) for use in draft.files[known:]]
 
 
 def _use_pattern(draft: Draft, pattern: str, word: Word, effect: FileEffect) -> None:

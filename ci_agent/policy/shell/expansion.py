@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import product
 from math import prod
+from typing import NamedTuple
 
 from ci_agent.policy.shell.braces import BraceError, expand_braces, may_expand
 from ci_agent.policy.shell.printed_words import stand_ins
@@ -26,8 +26,7 @@ _DIGITS = frozenset({"#", "?", "$"})
 _MAX_STAND_INS = 32
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(NamedTuple):
     """What the expansion of a word depends on. `folder` is where globs are matched."""
 
     source: str
@@ -35,23 +34,20 @@ class Surroundings:
     folder: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
+class _Piece(NamedTuple):
     """A stretch of a word whose text is known; what is not quoted may be split and matched."""
 
     text: str
     quoted: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Unknown:
+class _Unknown(NamedTuple):
     splits: bool
     stand_ins: tuple[str, ...] = ()
     """What stands for its value; it holds nothing that is split or matched, and only an empty one is no word."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Several:
+class _Several(NamedTuple):
     """One of these, in quotes."""
 
     choices: tuple[Word, ...]

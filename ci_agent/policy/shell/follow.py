@@ -1,7 +1,6 @@
 """Follows a program the way bash runs it, taking every branch, and collects what it would run and open."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from typing import assert_never
 
@@ -198,7 +197,7 @@ def _run_loop(trail: Trail, loop: Loop, folder: Folder, tested: bool) -> Outcome
 def _run_for_each(trail: Trail, loop: ForEach, folder: Folder, tested: bool) -> Outcome:
     items = tuple(made for word in loop.words or () for made in expand(trail, word, folder))
     known = bool(items) and all(word.kind in {"literal", "glob"} for word in items)
-    value = replace(trail.unknown(loop.span), kind="choice", choices=items) if known else trail.unknown(loop.span)
+    value = trail.unknown(loop.span)._replace(kind="choice", choices=items) if known else trail.unknown(loop.span)
     trail.add(folder, loop.span, assignments=(Assignment(loop.name, value, loop.span),))
     folder = None if loop.moves else folder
     outside = trail.unrolled

@@ -1,7 +1,6 @@
 """What an analysis of bash text yields: everything that bash might run or open, in no branch left out."""
 
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from ci_agent.policy.words import Word
 
@@ -11,8 +10,7 @@ Dialect: TypeAlias = Literal["bash", "posix"]
 RedirectMode: TypeAlias = Literal["read", "write", "append", "read_write"]
 
 
-@dataclass(frozen=True, slots=True)
-class Assignment:
+class Assignment(NamedTuple):
     """`NAME=value`, before a command or alone."""
 
     name: str
@@ -20,8 +18,7 @@ class Assignment:
     span: tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Redirect:
+class Redirect(NamedTuple):
     """A file that the shell opens. Descriptor duplications, here-documents and here-strings open none."""
 
     mode: RedirectMode
@@ -29,8 +26,7 @@ class Redirect:
     span: tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(NamedTuple):
     """One simple command, wherever it stands: operators, groups, loops, branches, functions, substitutions."""
 
     words: tuple[Word, ...]
@@ -47,8 +43,7 @@ class Command:
     """Index of the command whose output, and nothing else, this one reads through a pipe; None: another input."""
 
 
-@dataclass(frozen=True, slots=True)
-class ShellProgram:
+class ShellProgram(NamedTuple):
     commands: tuple[Command, ...]
     """Also those with redirections or assignments alone, and compound commands' redirections (no words)."""
 

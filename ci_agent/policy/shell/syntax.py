@@ -9,16 +9,14 @@ from typing import Literal, NamedTuple, TypeAlias
 Span: TypeAlias = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(NamedTuple):
     """Characters of a word after their quotes are removed; quoted ones are never split, matched or expanded."""
 
     text: str
     quoted: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(NamedTuple):
     """`$name` or `${name...}`. `plain`: nothing but its value; otherwise an operator makes something else of it."""
 
     name: str
@@ -30,8 +28,7 @@ class Parameter:
     """What stands to the right of an operator: its substitutions run."""
 
 
-@dataclass(frozen=True, slots=True)
-class Substitution:
+class Substitution(NamedTuple):
     """`$(...)`, backticks, `<(...)` or `>(...)`. `process`: the word becomes the path of a pipe."""
 
     program: "Sequence"
@@ -60,8 +57,7 @@ class SourceWord(NamedTuple):
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class SourceAssignment:
+class SourceAssignment(NamedTuple):
     name: str
     value: SourceWord
     elements: tuple[SourceWord, ...] | None
@@ -73,8 +69,7 @@ class SourceAssignment:
 RedirectOperator: TypeAlias = Literal["<", ">", ">>", ">|", "<>", "&>", "&>>", ">&", "<&", "<<<", "<<"]
 
 
-@dataclass(frozen=True, slots=True)
-class SourceRedirect:
+class SourceRedirect(NamedTuple):
     operator: RedirectOperator
     target: SourceWord
     variable: str | None
@@ -185,8 +180,7 @@ class Function:
 Compound: TypeAlias = Conditional | Evaluation | Group | Branches | Choice | Loop | ForEach
 
 
-@dataclass(frozen=True, slots=True)
-class Redirected:
+class Redirected(NamedTuple):
     """A compound command with the redirections behind it."""
 
     command: Compound

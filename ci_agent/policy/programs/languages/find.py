@@ -67,13 +67,13 @@ def _narrowed(roots: Sequence[Word], operands: Sequence[Operand], position: int)
     """The places where find starts, with what the test at a position lets through of the files beneath."""
     test = operands[position].word.literal
     if test == "-type" and operands[position + 1 :][:1] and operands[position + 1].word.literal == "f":
-        return [replace(root, selection=replace(root.selection, plain_files=True)) for root in roots]
+        return [root._replace(selection=replace(root.selection, plain_files=True)) for root in roots]
     if test not in ("-name", "-iname") or position + 1 == len(operands):
         return roots
     selection = selection_of([operands[position + 1].word])
     if not selection.endings:
         return roots
-    return [replace(root, selection=replace(root.selection, endings=selection.endings)) for root in roots]
+    return [root._replace(selection=replace(root.selection, endings=selection.endings)) for root in roots]
 
 
 def follows_links(words: Sequence[str | None]) -> bool:
