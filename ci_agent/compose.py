@@ -2,18 +2,20 @@
 
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ci_agent import __version__
 from ci_agent.agent.loop import LoopConfig, run_loop
 from ci_agent.cancellation import CancelToken
 from ci_agent.ci_environment import detect_ci, runner_command_files
 from ci_agent.ending import Happened, conclude_run
-from ci_agent.errors import CIAgentError
+from ci_agent.errors import CIAgentError, ConfigurationError
 from ci_agent.events import AgentEvent, Emit
 from ci_agent.exposures import find_exposures
 from ci_agent.fingerprints import changed_since, take_fingerprints
@@ -38,6 +40,9 @@ from ci_agent.transcript.recorder import Recorder
 from ci_agent.transcript.redact import Redactor
 from ci_agent.transcript.run_facts import PolicyFacts, RunStart, SandboxFacts
 from ci_agent.transcript.secret_sources import collect_secrets
+
+if TYPE_CHECKING:
+    from ci_agent.tracing import RunTrace
 
 ABANDON_AFTER_S = 3.0
 """How long a tool that ignores its cancellation is waited for; a cancelled run is over within five seconds."""
@@ -73,7 +78,10 @@ def run(
     place = find_place(settings.transcript)
     with ExitStack() as stack:
         processes = processes or stack.enter_context(open_processes())
-        parts = build_parts(settings, place, processes, _now)
+        run_id = str(uuid.uuid4())
+        tracing = stack.enter_context(_tracing(settings, run_id, redactor, observers))
+        variables = tracing.variables() if tracing else {}
+        parts = build_parts(settings, place, processes, _now, run_id=run_id, trace_variables=variables)
         stack.callback(parts.models.close)
         stack.callback(parts.temporary.remove)
         if settings.lock is not None:
@@ -90,7 +98,7 @@ def run(
         for exposure in _exposures(settings, parts, processes, cancel):
             observers.note(f"warning: {exposure}")
             recorder.note("security", exposure)
-        happened = _execute(settings, parts, recorder, redactor, observers, cancel)
+        happened = _execute(settings, parts, _Witnesses(recorder, redactor, observers, tracing), cancel)
         ending = conclude_run(
             happened,
             settings,
@@ -98,6 +106,8 @@ def run(
             files_changed=changed_since(before, guarded),
         )
         recorder.run_end(ending)
+        if tracing:
+            tracing.end(ending)
         document = finish_record(journal, place, keep_journal=settings.keep_journal)
     if happened.bug is not None:
         raise happened.bug
@@ -116,15 +126,35 @@ def _exposures(settings: RunSettings, parts: RunParts, processes: Processes, can
         yield from find_exposures(_secrets(settings), parts.environment, processes, cancel)
 
 
-def _execute(
-    settings: RunSettings,
-    parts: RunParts,
-    recorder: Recorder,
-    redactor: Redactor,
-    observers: Observers,
-    cancel: CancelToken,
-) -> Happened:
+@contextmanager
+def _tracing(
+    settings: RunSettings, run_id: str, redactor: Redactor, observers: Observers
+) -> "Iterator[RunTrace | None]":
+    """The run's spans; None when nobody asked for them, and then nothing of OpenTelemetry is imported."""
+    if not settings.trace:
+        yield None
+        return
+    try:
+        from ci_agent.tracing import traced_run  # noqa: PLC0415 - needs an extra
+    except ModuleNotFoundError as error:
+        raise ConfigurationError(f"traces need the extra otel: pip install 'ci-agent[otel]' ({error})") from error
+    with traced_run(settings.environment, settings.model, run_id, redactor.text, observers.note) as trace:
+        yield trace
+
+
+@dataclass(frozen=True, slots=True)
+class _Witnesses:
+    """Who is told of the run's events."""
+
+    recorder: Recorder
+    redactor: Redactor
+    observers: Observers
+    trace: "RunTrace | None"
+
+
+def _execute(settings: RunSettings, parts: RunParts, witnesses: _Witnesses, cancel: CancelToken) -> Happened:
     """The loop under its hooks, from the prompt to the reason why it ended."""
+    recorder, observers, trace = witnesses.recorder, witnesses.observers, witnesses.trace
     own_cancel = cancel.child()
     watch = LimitWatch(parts.limits)
     guard = Guard([watch.before_tool_call, create_before_tool_call(parts.policy)], own_cancel.cancel)
@@ -143,8 +173,9 @@ def _execute(
         abandon_after_s=ABANDON_AFTER_S,
     )
     context = Context(_system_prompt(settings, parts), (), parts.offered)
-    replay = _replay_watch(parts, recorder, redactor, observers)
-    emit = _emit_to(recorder, watch.observe, observers.observe, *([replay.observe] if replay else []))
+    replay = _replay_watch(parts, witnesses)
+    more = [listener.observe for listener in (replay, trace) if listener is not None]
+    emit = _emit_to(recorder, watch.observe, observers.observe, *more)
     messages: tuple[Message, ...] = ()
     bug: Exception | None = None
     with _time_limit(parts.limits.timeout_s, own_cancel) as timed_out:
@@ -170,16 +201,16 @@ def _execute(
     )
 
 
-def _replay_watch(parts: RunParts, recorder: Recorder, redactor: Redactor, observers: Observers) -> ReplayWatch | None:
+def _replay_watch(parts: RunParts, witnesses: _Witnesses) -> ReplayWatch | None:
     """What holds a replay against its record; None: this run is none."""
     if parts.record is None:
         return None
 
     def note(text: str) -> None:
-        recorder.note("replay", text)
-        observers.note(f"replay  {text}")
+        witnesses.recorder.note("replay", text)
+        witnesses.observers.note(f"replay  {text}")
 
-    return ReplayWatch(parts.record, note, lambda text: str(plain(text, redactor.text).value))
+    return ReplayWatch(parts.record, note, lambda text: str(plain(text, witnesses.redactor.text).value))
 
 
 def _options(settings: RunSettings, parts: RunParts) -> StreamOptions:

@@ -2,7 +2,6 @@
 
 import os
 import random
-import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -53,7 +52,15 @@ class RunParts:
     """For temporary files of commands; whoever ends the run removes it."""
 
 
-def build_parts(settings: RunSettings, place: Place, processes: Processes, now: Callable[[], datetime]) -> RunParts:
+def build_parts(  # noqa: PLR0913 - settings, and what is there around a run; two of them by name
+    settings: RunSettings,
+    place: Place,
+    processes: Processes,
+    now: Callable[[], datetime],
+    *,
+    run_id: str,
+    trace_variables: Mapping[str, str],
+) -> RunParts:
     """Check the settings and build what they ask for; ConfigurationError for what cannot be had."""
     models = [_parse_model(name) for name in (settings.model, *settings.model_settings.fallbacks)]
     opened = open_models(models, settings.model_settings, _outside_world(settings, now))
@@ -64,6 +71,7 @@ def build_parts(settings: RunSettings, place: Place, processes: Processes, now: 
     workspace = settings.policy.site.workspace
     records = tuple(path for path in (place.journal, place.document, settings.lock) if path)
     environment = child_environment(settings.environment, settings.pass_env, settings.secret_env)
+    environment |= trace_variables
     around = surroundings(settings.environment, records, {**environment, "TMPDIR": ""})
     policy = compile_policy(settings.policy.source, workspace, around=around)
     sandbox, temporary = find_sandbox(settings.sandbox, _outside(environment["PATH"], workspace)), PrivateFolder()
@@ -71,7 +79,7 @@ def build_parts(settings: RunSettings, place: Place, processes: Processes, now: 
     record = _played_record(settings, models[0])
     tools = create_tools(_tool_settings(settings, workspace, policy, environment, processes, confine))
     return RunParts(
-        run_id=str(uuid.uuid4()),
+        run_id=run_id,
         model=models[0],
         models=opened,
         policy=policy,

@@ -46,6 +46,8 @@ class RunSettings:
     """Where whole outputs of commands go; None: only what the transcript keeps of them."""
     fail_on_denied: When = "all"
     fail_on_error: When = "never"
+    trace: bool = False
+    """Send OpenTelemetry spans to where the `OTEL_*` variables say; needs the extra `otel`."""
     replay_tools: bool = False
     """Answer calls out of the record that is played (model `replay:TRANSCRIPT`) instead of executing them."""
     fail_on_divergence: FailOnDivergence = "never"

@@ -31,6 +31,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "replay",
         "signals",
         "structured_output",
+        "tracing",
     ),
     ("explain", "ready_policy", "recorded_runs", "run_settings"),
     ("ending", "run_parts"),

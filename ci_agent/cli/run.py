@@ -95,6 +95,7 @@ Examples:
 @option("--verbose", is_flag=True, help="Show results and answers as they come.")
 @option("--fail-on-denied", type=WHEN, default="all", show_default=True, help="Exit 5 when calls were denied.")
 @option("--fail-on-error", type=WHEN, default="never", show_default=True, help="Exit 1 when calls failed.")
+@option("--otel", is_flag=True, help="Send OpenTelemetry traces to where the OTEL_* variables say.")
 @option("--replay-tools", is_flag=True, help="With --model replay:FILE, answer calls from the record.")
 @option(
     "--fail-on-divergence",
@@ -221,6 +222,7 @@ def _settings(flags: Mapping[str, Any]) -> RunSettings:
         spill_folder=_optional_path(flags["spill_dir"]),
         fail_on_denied=flags["fail_on_denied"],
         fail_on_error=flags["fail_on_error"],
+        trace=flags["otel"],
         replay_tools=flags["replay_tools"],
         fail_on_divergence=flags["fail_on_divergence"],
         sandbox=flags["sandbox"],

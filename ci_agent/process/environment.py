@@ -16,6 +16,8 @@ PASSED = frozenset(
         "LANGUAGE",
         "LOGNAME",
         "TMPDIR",
+        "TRACEPARENT",  # by which what a command does is found under the span of whoever runs it
+        "TRACESTATE",
         "TZ",
         "USER",
         "GITHUB_ACTIONS",
