@@ -16,6 +16,13 @@ MAX_PATH_BYTES = 4096
 MAX_LINKS = 40
 """Linux's limit for one path (path_resolution(7))."""
 
+KERNEL_FOLDERS = ("proc", "sys", "dev")
+"""Folders of the root in which the kernel makes up files on the fly; what their links lead to depends on who asks."""
+
+_KERNEL_PARTS = frozenset((name,) for name in KERNEL_FOLDERS)
+_KERNEL_ROOTS = frozenset(f"/{name}" for name in KERNEL_FOLDERS)
+_BENEATH_KERNEL_ROOTS = tuple(f"/{name}/" for name in KERNEL_FOLDERS)
+
 _JOINER = "\u200d"
 
 
@@ -84,6 +91,21 @@ def way(start: str, text: str) -> Iterator[str]:
             pending += _reversed_names(target)
             at = "" if target.startswith("/") else above
     yield at or "/"
+
+
+def is_kernel_path(path: Path) -> bool:
+    return path.parts[1:2] in _KERNEL_PARTS
+
+
+def enters_kernel_folder(start: Path, text: str) -> bool:
+    """Whether the path, as it is written, leads through a folder of the kernel, perhaps on its way to somewhere else.
+
+    What `/proc/self/cwd` means depends on who opens it, so such a path cannot be resolved beforehand.
+    """
+    try:
+        return any(place in _KERNEL_ROOTS or place.startswith(_BENEATH_KERNEL_ROOTS) for place in way(str(start), text))
+    except InvalidPathError:
+        return True
 
 
 def _reversed_names(text: str) -> list[str]:

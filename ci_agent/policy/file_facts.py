@@ -8,23 +8,14 @@ from typing import NamedTuple
 from ci_agent.policy.disk import DiskBudget
 from ci_agent.policy.effects import FileEffect, FileUse
 from ci_agent.policy.facts import FileFact, Span, UnknownFact
-from ci_agent.policy.protected import (
-    FREE,
-    UNKNOWN_NAMES,
-    Guarded,
-    enters_kernel_folder,
-    guard_read,
-    guard_write,
-    is_kernel_path,
-    protected_beneath,
-)
+from ci_agent.policy.protected import FREE, UNKNOWN_NAMES, Guarded, guard_read, guard_write, protected_beneath
 from ci_agent.policy.reach import Names
 from ci_agent.policy.repositories import top_of
 from ci_agent.policy.shell.program import BoundExceededError
 from ci_agent.policy.shell_globs import UnknownGlobError, expand_glob
 from ci_agent.policy.site import Site
 from ci_agent.policy.words import EVERYTHING, Word
-from ci_agent.workspace import InvalidPathError, check_path_text
+from ci_agent.workspace import InvalidPathError, check_path_text, enters_kernel_folder, is_kernel_path
 
 _DEVICES_READ = frozenset({"/dev/null", "/dev/stdin", "/dev/fd/0"})
 _DEVICES_WRITTEN = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/fd/1", "/dev/fd/2"})

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 
 from ci_agent.policy.disk import DiskBudget, Entry, walk
 from ci_agent.policy.reach import Names, fold, fold_names, names_of
-from ci_agent.workspace import InvalidPathError, way
+from ci_agent.workspace import KERNEL_FOLDERS, is_kernel_path
 
 Run: TypeAlias = Names
 """Folded names that follow one another in a path; a glob that spells them may reach it."""
@@ -25,11 +25,6 @@ _TELLING_NAMES: Final = _LAST_NAMES | {fold(_HEAD)}
 
 _GIT_PARTS: Final = frozenset({"config", "config.worktree", "commondir", "hooks", "objects", "refs"})
 """What makes a folder that holds a HEAD a repository of its own, under whatever name, or says what git runs in it."""
-
-_KERNEL_FOLDERS: Final = ("proc", "sys", "dev")
-_KERNEL_PARTS: Final = frozenset((name,) for name in _KERNEL_FOLDERS)
-_KERNEL_ROOTS: Final = frozenset(f"/{name}" for name in _KERNEL_FOLDERS)
-_BENEATH_KERNEL_ROOTS: Final = tuple(f"/{name}/" for name in _KERNEL_FOLDERS)
 
 _NEVER_READ: Final = frozenset(
     {"environ", "mem", "kmem", "kcore", "kmsg", "port", "auxv", "maps", "smaps", "pagemap", "syscall", "stack"}
@@ -107,26 +102,8 @@ def guard_read(path: Path, around: Surroundings, *, recursive: bool = False, by_
         if file == path or file in path.parents or (recursive and path in file.parents):
             runs.add(fold_names(names_of(file)))
     if recursive and path == Path("/"):
-        runs.update((name,) for name in _KERNEL_FOLDERS)
+        runs.update((name,) for name in KERNEL_FOLDERS)
     return Guarded(must_spell=frozenset(runs))
-
-
-def is_kernel_path(path: Path) -> bool:
-    return path.parts[1:2] in _KERNEL_PARTS
-
-
-def enters_kernel_folder(folder: Path, text: str) -> bool:
-    """Whether the path, as it is written, leads through a folder of the kernel on its way to somewhere else.
-
-    What `/proc/self/cwd` means depends on who opens it, so such a path cannot be resolved beforehand.
-    `folder`, where it starts, is free of symlinks.
-    """
-    try:
-        return any(
-            place in _KERNEL_ROOTS or place.startswith(_BENEATH_KERNEL_ROOTS) for place in way(str(folder), text)
-        )
-    except InvalidPathError:
-        return True
 
 
 UNKNOWN_NAMES: Final[tuple[Names, ...]] = (GIT, WORKFLOWS)

@@ -12,7 +12,7 @@ from typing import BinaryIO, Literal, TypeAlias
 from ci_agent.errors import ToolError
 from ci_agent.terminal import printable
 from ci_agent.tools.beneath import EnterFolder, best_way_in, enter_folder
-from ci_agent.workspace import InvalidPathError, Workspace
+from ci_agent.workspace import InvalidPathError, Workspace, enters_kernel_folder, is_kernel_path
 
 FileEffect: TypeAlias = Literal["list", "read", "write"]
 
@@ -35,9 +35,12 @@ class FileAccess:
     def resolve(self, text: str) -> Path:
         """The one interpretation of the model's path; ToolError for text that is no path."""
         try:
-            return self.workspace.resolve(text)
+            path = self.workspace.resolve(text)
         except InvalidPathError as error:
             raise ToolError(f"{error}. Give a plain path, relative to the workspace or absolute.") from error
+        if enters_kernel_folder(self.workspace.root, text):
+            raise _out_of_reach(printable(text))
+        return path
 
     def require(self, effect: FileEffect, path: Path) -> None:
         """Ask the policy about a resolved path once more, now that it is about to be opened; ToolError for a no."""
@@ -55,8 +58,6 @@ _DONE: dict[FileEffect, str] = {"list": "listed", "read": "read", "write": "writ
 _LIST_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # O_NONBLOCK: a pipe that took the file's place must not block the open.
 _READ_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-
-_KERNEL_FOLDERS = {("/", "proc"), ("/", "sys"), ("/", "dev")}
 
 _KINDS = {
     stat.S_IFDIR: "a folder",
@@ -113,8 +114,12 @@ def os_errors_explained(files: FileAccess, path: Path, what: str) -> Iterator[No
 
 def _refuse_kernel_folders(files: FileAccess, path: Path) -> None:
     """No file tool opens what the kernel makes up on the fly: the environment of processes is among it."""
-    if path.parts[:2] in _KERNEL_FOLDERS:
-        raise ToolError(f"{files.show(path)} is out of reach: the file tools never open /proc, /sys or /dev.")
+    if is_kernel_path(path):
+        raise _out_of_reach(files.show(path))
+
+
+def _out_of_reach(shown: str) -> ToolError:
+    return ToolError(f"{shown} is out of reach: the file tools never open /proc, /sys or /dev.")
 
 
 def _explain(error: OSError) -> str:

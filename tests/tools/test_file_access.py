@@ -166,3 +166,24 @@ def test_kinds_have_names() -> None:
         "a file",
         "something unknown",
     ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "/proc/self/root/etc/hosts",
+        "/proc/self/cwd/a",
+        "/proc/thread-self/root",
+        "/dev/stdin",
+        "/dev/fd/0",
+        "/sys/../etc/hosts",
+        "//proc//self/./cwd",
+        "../" * 40 + "proc/self/cwd/a",
+        "link/a",
+    ],
+)
+def test_no_path_leads_through_the_kernels_folders_to_somewhere_else(files: FileAccess, text: str) -> None:
+    (files.workspace.root / "a").touch()
+    (files.workspace.root / "link").symlink_to("/proc/self/cwd")
+    with pytest.raises(ToolError, match=r" is out of reach: the file tools never open /proc, /sys or /dev\.$"):
+        files.resolve(text)

@@ -9,8 +9,8 @@ import pytest
 from ci_agent.hooks import Decision
 from ci_agent.policy.decide import Policy, compile_policy
 from ci_agent.policy.load import load_policy_source
-from ci_agent.policy.protected import Surroundings, enters_kernel_folder
-from ci_agent.workspace import Workspace
+from ci_agent.policy.protected import Surroundings
+from ci_agent.workspace import Workspace, enters_kernel_folder
 
 MakePolicy = Callable[..., Policy]
 Put = Callable[..., Path]
