@@ -32,7 +32,7 @@ from ci_agent.provider import Context, StreamOptions
 from ci_agent.replay import ReplayWatch
 from ci_agent.run_parts import RunParts, build_parts
 from ci_agent.run_settings import Observers, RunResult, RunSettings
-from ci_agent.spelling import counted
+from ci_agent.spelling import counted, listed
 from ci_agent.structured_output import StructuredOutput
 from ci_agent.transcript.place import Place, find_place, finish_record, open_journal
 from ci_agent.transcript.plain_json import plain
@@ -95,9 +95,9 @@ def run(
         recorder.run_start(_start(settings, parts))
         processes.prepare()
         _say_where(settings, observers, parts, place, recovered)
-        for exposure in _exposures(settings, parts, processes, cancel):
-            observers.note(f"warning: {exposure}")
-            recorder.note("security", exposure)
+        for warning in _warnings(settings, parts, processes, cancel):
+            observers.note(f"warning: {warning}")
+            recorder.note("security", warning)
         happened = _execute(settings, parts, _Witnesses(recorder, redactor, observers, tracing), cancel)
         ending = conclude_run(
             happened,
@@ -120,8 +120,13 @@ def _guarded_files(settings: RunSettings) -> tuple[Path, ...]:
     return (*runner_command_files(settings.environment), *map(Path, settings.policy.source.files))
 
 
-def _exposures(settings: RunSettings, parts: RunParts, processes: Processes, cancel: CancelToken) -> Iterator[str]:
-    """Where no command can run, or a sandbox keeps commands from other processes, there are none."""
+def _warnings(settings: RunSettings, parts: RunParts, processes: Processes, cancel: CancelToken) -> Iterator[str]:
+    if parts.repository_programs:
+        yield (
+            f"the configuration of the repository names programs that git does not run for commands: "
+            f"{listed(parts.repository_programs)}. To have one run, spell it: git -c KEY=VALUE ..."
+        )
+    # Where no command can run, or a sandbox keeps commands from other processes, nothing is exposed to them.
     if parts.sandbox.kind == "none" and any(tool.name == "bash" for tool in parts.offered):
         yield from find_exposures(_secrets(settings), parts.environment, processes, cancel)
 

@@ -7,10 +7,9 @@ from pathlib import Path
 from ci_agent.exit_codes import ResultReason, RunFacts, ToolCallCounts, conclude
 from ci_agent.messages import AssistantMessage, Message
 from ci_agent.run_settings import RunSettings
+from ci_agent.spelling import listed
 from ci_agent.structured_output import StructuredOutput
 from ci_agent.transcript.run_facts import RunEnding
-
-_NAMED_FILES = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +47,8 @@ def conclude_run(
     if journal_changed:
         reasons["tampered"] = "the journal of the run was changed by somebody else while the run went on"
     elif files_changed:
-        reasons["tampered"] = _changed(files_changed)
+        files = listed([str(path) for path in files_changed])
+        reasons["tampered"] = f"changed while the run went on, which no tool may do: {files}"
     conclusion = conclude(
         RunFacts(
             reasons=frozenset(reasons or {"completed"}),
@@ -69,12 +69,6 @@ def conclude_run(
         error=reasons.get(conclusion.reason) or happened.divergence or happened.delivery_problem,
         error_retryable=last.error_retryable if last else None,
     )
-
-
-def _changed(files: Sequence[Path]) -> str:
-    more = f" and {len(files) - _NAMED_FILES} more" if len(files) > _NAMED_FILES else ""
-    named = ", ".join(map(str, files[:_NAMED_FILES]))
-    return f"changed while the run went on, which no tool may do: {named}{more}"
 
 
 def _reasons(happened: Happened) -> dict[ResultReason, str | None]:

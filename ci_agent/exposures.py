@@ -10,11 +10,10 @@ from ci_agent.cancellation import CancelToken
 from ci_agent.errors import ToolError
 from ci_agent.process import Processes
 from ci_agent.secret_names import may_name_a_secret
+from ci_agent.spelling import listed
 from ci_agent.transcript.secret_sources import is_worth_hiding
 
 SUDO_WITHIN_S = 2.0
-
-_SHOWN_NAMES = 3
 
 
 def find_exposures(
@@ -43,10 +42,9 @@ def _open_ancestors() -> Iterator[str]:
     while sys.platform == "linux" and pid > 0:
         names = sorted(_secrets_shown_by(pid))
         if names:
-            more = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
             yield (
-                f"the process {pid} ({_name_of(pid)}), which started this run, shows {', '.join(names[:_SHOWN_NAMES])}"
-                f"{more} to commands: start ci-agent by `exec`, or give its key by --api-key-file"
+                f"the process {pid} ({_name_of(pid)}), which started this run, shows {listed(names)} to commands: "
+                "start ci-agent by `exec`, or give its key by --api-key-file"
             )
         pid = _parent_of(pid)
 

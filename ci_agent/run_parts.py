@@ -19,6 +19,7 @@ from ci_agent.providers.outside import Outside
 from ci_agent.providers.table import REPLAY, OpenModels, open_models, parse_model
 from ci_agent.ready_policy import surroundings
 from ci_agent.replay import replayed_tools
+from ci_agent.repository_programs import NO_PROGRAMS, find_repository_programs
 from ci_agent.run_settings import RunSettings
 from ci_agent.sandbox.confinement import Confine
 from ci_agent.sandbox.private_folder import PrivateFolder
@@ -42,6 +43,8 @@ class RunParts:
     loosened: Sequence[str]
     environment: Mapping[str, str]
     """Of commands."""
+    repository_programs: tuple[str, ...]
+    """Keys of git's configuration that do not count for commands."""
     record: JsonObject | None
     """The transcript that is played; None: the model is no replay."""
     tools: Mapping[str, Tool]
@@ -61,7 +64,8 @@ def build_parts(  # noqa: PLR0913 - settings, and what is there around a run; tw
     run_id: str,
     trace_variables: Mapping[str, str],
 ) -> RunParts:
-    """Check the settings and build what they ask for; ConfigurationError for what cannot be had."""
+    """Check the settings and build what they ask for; ConfigurationError for what cannot be had. Of programs only git
+    is started, to say what the repository's configuration names."""
     models = [_parse_model(name) for name in (settings.model, *settings.model_settings.fallbacks)]
     opened = open_models(models, settings.model_settings, _outside_world(settings, now))
     limits = tightest(settings.policy.source.limits, settings.limits)
@@ -74,6 +78,10 @@ def build_parts(  # noqa: PLR0913 - settings, and what is there around a run; tw
     environment |= trace_variables
     around = surroundings(settings.environment, records, {**environment, "TMPDIR": ""})
     policy = compile_policy(settings.policy.source, workspace, around=around)
+    programs = (
+        find_repository_programs(workspace.root, environment, processes) if policy.can_allow("bash") else NO_PROGRAMS
+    )
+    environment = programs.environment(environment)
     sandbox, temporary = find_sandbox(settings.sandbox, _outside(environment["PATH"], workspace)), PrivateFolder()
     confine = create_confine(policy, sandbox, temporary, settings.secret_files)
     record = _played_record(settings, models[0])
@@ -87,6 +95,7 @@ def build_parts(  # noqa: PLR0913 - settings, and what is there around a run; tw
         limits=limits,
         loosened=loosened(settings.policy.source.limits, settings.limits),
         environment=environment,
+        repository_programs=tuple(programs.instead),
         record=record,
         tools=replayed_tools(tools, record) if record is not None and settings.replay_tools else tools,
         offered=tuple(_offered(tools, settings.tools, policy)),

@@ -1,6 +1,6 @@
-"""Words of messages: the known name that was probably meant, and counts."""
+"""Words of messages: the known name that was probably meant, counts, lists."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 _MAX_CHARS = 100
@@ -17,3 +17,9 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 def counted(count: int, what: str) -> str:
     """`1 rule`, `2 rules`."""
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def listed(names: Sequence[str], most: int = 3) -> str:
+    """`a, b, c and 2 more`."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{more}"

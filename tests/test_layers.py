@@ -28,6 +28,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "lock",
         "progress",
         "prompts",
+        "repository_programs",
         "replay",
         "signals",
         "structured_output",

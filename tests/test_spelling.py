@@ -1,6 +1,6 @@
 import pytest
 
-from ci_agent.spelling import counted, nearest
+from ci_agent.spelling import counted, listed, nearest
 
 
 @pytest.mark.parametrize(
@@ -18,3 +18,11 @@ def test_the_order_of_the_known_words_does_not_matter() -> None:
 @pytest.mark.parametrize(("count", "text"), [(0, "0 turns"), (1, "1 turn"), (2, "2 turns")])
 def test_one_is_no_plural(count: int, text: str) -> None:
     assert counted(count, "turn") == text
+
+
+@pytest.mark.parametrize(
+    ("names", "text"),
+    [([], ""), (["a"], "a"), (["a", "b", "c"], "a, b, c"), (["a", "b", "c", "d"], "a, b, c and 1 more")],
+)
+def test_a_long_list_is_cut_and_counted(names: str, text: str) -> None:
+    assert listed(names) == text

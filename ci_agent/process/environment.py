@@ -54,6 +54,7 @@ SET = {
     "EDITOR": "true",  # an editor that changes nothing: what needs an edited text fails, the rest goes on
     "VISUAL": "true",
     "GIT_EDITOR": "true",
+    "GIT_SEQUENCE_EDITOR": "true",
     "GIT_PAGER": "cat",
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_ASKPASS": "",  # empty means: no program; unset would mean: the next one, down to SSH_ASKPASS
@@ -61,13 +62,16 @@ SET = {
     "SSH_ASKPASS_REQUIRE": "never",
     # Git's own settings, which stand above those of a repository. A folder becomes a repository by holding a few
     # files, and its settings then name programs that `git status` runs.
-    "GIT_CONFIG_COUNT": "3",
+    "GIT_CONFIG_COUNT": "4",
     "GIT_CONFIG_KEY_0": "safe.bareRepository",
     "GIT_CONFIG_VALUE_0": "explicit",
     "GIT_CONFIG_KEY_1": "core.fsmonitor",
     "GIT_CONFIG_VALUE_1": "false",
     "GIT_CONFIG_KEY_2": "protocol.ext.allow",
     "GIT_CONFIG_VALUE_2": "never",
+    # No rule has granted what a hook does, and its folder may be one that tools write to (`.husky`).
+    "GIT_CONFIG_KEY_3": "core.hooksPath",
+    "GIT_CONFIG_VALUE_3": "/dev/null",
     "GCM_INTERACTIVE": "never",
     "GH_PROMPT_DISABLED": "1",
     "DEBIAN_FRONTEND": "noninteractive",

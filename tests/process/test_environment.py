@@ -177,16 +177,27 @@ def test_a_folder_made_into_a_repository_runs_no_program_of_its_settings(tmp_pat
     assert canary.exists() is not guarded
 
 
-def test_a_repository_found_by_its_git_folder_runs_no_fsmonitor_and_keeps_its_own_hooks(tmp_path: Path) -> None:
+def test_a_repository_found_by_its_git_folder_runs_no_fsmonitor_and_no_hooks(tmp_path: Path) -> None:
     environment = child_environment({**os.environ, "HOME": str(tmp_path)})
-    canary, hooked = tmp_path / "canary", tmp_path / "hooked"
-    work = tmp_path / "work"
+    canary, work = tmp_path / "canary", tmp_path / "work"
     script = f"""
         git init -q {work} && cd {work} &&
         git config core.fsmonitor 'touch {canary}; false' &&
-        printf '#!/bin/sh\ntouch {hooked}\n' > .git/hooks/pre-commit && chmod +x .git/hooks/pre-commit &&
+        printf '#!/bin/sh\ntouch {canary}\n' | tee .git/hooks/pre-commit > .git/hooks/post-index-change &&
+        chmod +x .git/hooks/p* &&
         git status && git -c user.name=a -c user.email=a@b.invalid commit -q --allow-empty -m x
     """
     subprocess.run(["bash", "-c", script], check=True, capture_output=True, env=environment)
     assert not canary.exists()
+
+
+def test_who_spells_the_folder_of_hooks_has_them_run(tmp_path: Path) -> None:
+    environment = child_environment({**os.environ, "HOME": str(tmp_path)})
+    hooked, work = tmp_path / "hooked", tmp_path / "work"
+    script = f"""
+        git init -q {work} && cd {work} &&
+        printf '#!/bin/sh\ntouch {hooked}\n' > .git/hooks/pre-commit && chmod +x .git/hooks/pre-commit &&
+        git -c core.hooksPath=.git/hooks -c user.name=a -c user.email=a@b.invalid commit -q --allow-empty -m x
+    """
+    subprocess.run(["bash", "-c", script], check=True, capture_output=True, env=environment)
     assert hooked.exists()
