@@ -21,14 +21,14 @@ from ci_agent.process.spawn_client import SpawnServer, start_server
 from ci_agent.process.supervised import Supervised
 from ci_agent.sandbox.confinement import Confinement
 from ci_agent.spawn.kernel import become_subreaper
-from ci_agent.spawn.process_tree import END_WITHIN_S, end_below
+from ci_agent.spawn.process_tree import HANGS_AFTER_S, end_below
 from ci_agent.spawn.protocol import Request, hand_over, send_request
 from ci_agent.spawn.tree_limits import TreeLimits
 
 _REQUEST_WITHIN_S = 10.0
 """How long a supervisor may take to read what it shall start."""
 
-_SILENT_AFTER_S = END_WITHIN_S + 1.0
+_SILENT_AFTER_S = HANGS_AFTER_S + 1.0
 """A supervisor that has not reported the end after this long does not work, and is ended with its server."""
 
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ci_agent.spawn.process_tree import END_WITHIN_S, end_below
+from ci_agent.spawn.process_tree import end_below
 
 # Appended, so that nothing that is installed beside this package stands in for a module of Python's own.
 _PROGRAM = """
@@ -23,6 +23,9 @@ _INTERPRETER = ("-I", "-S", "-B", "-X", "utf8", "-c", _PROGRAM)
 _FOR_THE_LOADER = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 """Without them an interpreter that lies apart from its libraries does not start; commands do not get them."""
 
+
+_LEAVES_WITHIN_S = 2.0
+"""When it has been told to. A run that is cancelled has no more time than a few seconds."""
 
 _ENDS_WITHIN_S = 0.2
 """Between the end of its sockets and that of the process."""
@@ -54,7 +57,7 @@ class SpawnServer:
         """Tell it that no more will come, and wait until it is gone; False if it does not go."""
         self.channel.close()
         try:
-            self.process.wait(2 * END_WITHIN_S)
+            self.process.wait(_LEAVES_WITHIN_S)
         except subprocess.TimeoutExpired:
             return False
         return True

@@ -7,13 +7,15 @@ import os
 import signal
 import time
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from ci_agent.spawn.kernel import open_pidfd
 
-END_WITHIN_S = 5.0
-"""A killed process may hang in the kernel (a dead network file system): how long it is waited for."""
+END_WITHIN_S = 30.0
+"""As long as it takes a process without priority to kill a thousand that are busy."""
+
+HANGS_AFTER_S = 5.0
+"""Without another death."""
 
 _PAUSE_S = 0.001
 
@@ -78,43 +80,44 @@ def _read_process(pid: int) -> Process | None:
     )
 
 
-def end_below(top: int, spare: Collection[int] = (), within_s: float = END_WITHIN_S) -> bool:
-    """Kill every descendant but the spare ones, and wait until they are dead; True if any was running."""
-    deadline = time.monotonic() + within_s
+def end_below(top: int, spare: Collection[int] = ()) -> bool:
+    """Kill every descendant but the spare ones, and wait until they are dead; True if any was running.
+
+    Given up are those that hang in the kernel (a dead network file system), and a bomb that outruns this process.
+    """
+    started = last_death = time.monotonic()
+    before: set[tuple[int, int]] = set()
     was_running = False
     empty_looks = 0
     # One look may miss the child of a parent that ended meanwhile: the list of processes is not read at one moment.
-    while empty_looks < 2 and time.monotonic() < deadline:
+    while empty_looks < 2 and time.monotonic() < min(last_death + HANGS_AFTER_S, started + END_WITHIN_S):
         living = [process for process in processes_below(top, spare) if not process.is_zombie]
-        empty_looks = 0 if living else empty_looks + 1
-        was_running |= living != []
         for process in living:
             _kill(process)
+        identities = {(process.pid, process.start_ticks) for process in living}
+        if before - identities:
+            last_death = time.monotonic()
+        was_running |= living != []
+        before = identities
+        empty_looks = 0 if living else empty_looks + 1
         if living:
             time.sleep(_PAUSE_S)
     return was_running
 
 
 def _kill(process: Process) -> None:
-    with suppress(ProcessLookupError, PermissionError), _same_process(process) as pidfd:
-        if pidfd is None:
-            os.kill(process.pid, signal.SIGKILL)
-        else:
-            signal.pidfd_send_signal(pidfd, signal.SIGKILL)
-
-
-@contextmanager
-def _same_process(process: Process) -> Iterator[int | None]:
-    """A descriptor of this very process, if any are to be had; ProcessLookupError when its id is another's."""
+    """Kill this very process, not another to which its id has been given meanwhile."""
     pidfd = open_pidfd(process.pid)
+    if pidfd is None:
+        return
     try:
         now = _read_process(process.pid)
-        if now is None or now.start_ticks != process.start_ticks:
-            raise ProcessLookupError
-        yield pidfd
+        if now and now.start_ticks == process.start_ticks:
+            signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        pass
     finally:
-        if pidfd is not None:
-            os.close(pidfd)
+        os.close(pidfd)
 
 
 def signal_group(leader: int, number: signal.Signals) -> bool:

@@ -17,7 +17,7 @@ from typing import NoReturn
 
 from ci_agent.spawn.child_signal import clear_wake_ups, open_wake_ups
 from ci_agent.spawn.kernel import become_subreaper, forbid_inspection, forbid_new_privileges, open_pidfd
-from ci_agent.spawn.process_tree import END_WITHIN_S, end_below, reap_children
+from ci_agent.spawn.process_tree import HANGS_AFTER_S, end_below, reap_children
 from ci_agent.spawn.protocol import Failed, encode_report, take_over
 from ci_agent.spawn.supervisor import supervise
 
@@ -141,7 +141,7 @@ def _bury(server: _Server) -> None:
 
 def _end(server: _Server) -> None:
     """The supervisors have noticed for themselves; what has not ended soon is ended here."""
-    deadline = time.monotonic() + END_WITHIN_S
+    deadline = time.monotonic() + HANGS_AFTER_S
     while server.calls and time.monotonic() < deadline:
         select.select([server.wake_ups], [], [], max(deadline - time.monotonic(), 0))
         clear_wake_ups(server.wake_ups)

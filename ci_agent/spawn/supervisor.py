@@ -16,10 +16,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from ci_agent.spawn.child_signal import clear_wake_ups, open_wake_ups
-from ci_agent.spawn.kernel import become_subreaper, open_pidfd
+from ci_agent.spawn.kernel import become_subreaper, come_first, open_pidfd
 from ci_agent.spawn.leader import start_leader
 from ci_agent.spawn.process_tree import (
-    END_WITHIN_S,
     end_below,
     has_children,
     processes_below,
@@ -39,6 +38,8 @@ from ci_agent.spawn.protocol import (
     receive_request,
 )
 from ci_agent.spawn.tree_limits import TreeLimits, exceeded
+
+SERVER_GONE = "the process that starts commands was killed, by the command or from outside"
 
 LOOK_EVERY_S = 0.1
 _LOOKING_SHARE = 0.1
@@ -63,6 +64,7 @@ def supervise(control: socket.socket, owner: int | None) -> bool:
     """
     try:
         become_subreaper()
+        come_first()
         wake_ups = open_wake_ups()
         lives = [descriptor for descriptor in (owner, open_pidfd(os.getppid())) if descriptor is not None]
         while _next_comes(control, lives) and not has_children():
@@ -105,7 +107,10 @@ def _watch(command: _Command, limits: TreeLimits, wake_ups: int, lives: Collecti
     while _has_members(command):
         ready = {descriptor for descriptor, _ in waiting.poll(max(next_look - time.monotonic(), 0) * 1000)}
         clear_wake_ups(wake_ups)
-        if ready & set(lives) or (command.control.fileno() in ready and _shall_finish(command)):
+        if ready & set(lives):
+            command.killed_because = SERVER_GONE
+            return
+        if command.control.fileno() in ready and _shall_finish(command):
             return
         if time.monotonic() >= next_look:
             started = time.monotonic()
@@ -148,13 +153,10 @@ def _receive(control: socket.socket) -> bytes:
 
 
 def _end(command: _Command) -> None:
-    deadline = time.monotonic() + END_WITHIN_S
-    was_running = False
     if command.status is None:
         signal_group(command.leader, signal.SIGKILL)
-    while has_children() and time.monotonic() < deadline:
-        was_running |= end_below(os.getpid(), within_s=deadline - time.monotonic())
-        _reap(command)
+    was_running = end_below(os.getpid())
+    _reap(command)
     if command.is_told:
         _report(command.control, Finished(was_running, command.killed_because))
     else:

@@ -46,7 +46,7 @@ def present_ending(
     shown, replaced = _shown(result.output)
     notes = [_BACKGROUND_NOTE] if result.left_background else []
     details = _facts(result, shown, replaced) | more_details
-    if result.exit_status == 0 and not result.timed_out:
+    if result.exit_status == 0 and not result.timed_out and result.killed_because is None:
         return text_result(_with_notes(shown.text, notes), details)
     if when_refused and _REFUSED.search(result.output.head + b"\n" + result.output.tail):
         notes.append(when_refused)
@@ -66,6 +66,8 @@ def _with_notes(text: str, notes: list[str]) -> str:
 
 
 def _ending(result: ProcessResult, time_out: str) -> str:
+    if result.killed_because is not None:
+        return f"was killed: {result.killed_because}"
     if result.timed_out:
         return time_out
     if result.signal is not None:
@@ -85,6 +87,7 @@ def _facts(result: ProcessResult, shown: Truncated, replaced: int) -> JsonObject
         "exit_status": result.exit_status,
         "signal": result.signal,
         "timed_out": result.timed_out,
+        "killed_because": result.killed_because,
         "duration_s": round(result.duration_s, 3),
         "left_background": result.left_background,
         "output_bytes": result.output.total_bytes,

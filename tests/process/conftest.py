@@ -1,6 +1,8 @@
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -51,6 +53,40 @@ def _is_zombie(pid: int) -> bool:
     with suppress(FileNotFoundError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     return False
+
+
+@pytest.fixture
+def as_nobody() -> Iterator[Callable[[str], str]]:
+    """Run a script as an ordinary user, in a folder of its own; returns what it prints."""
+    if os.geteuid() != 0:
+        pytest.skip("only root may become somebody else")
+    user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    interpreters = [[sys.executable], ["/usr/bin/python3", "-S"]]
+    check = "import os, sys; assert os.access(sys.executable, os.X_OK) and sys.version_info >= (3, 11)"
+    usable = [words for words in interpreters if _can_run([*user, *words, "-c", check])]
+    if not usable:
+        pytest.skip("no setpriv, or no Python that an ordinary user may run")
+    folder = Path(tempfile.mkdtemp(prefix="ci-agent-nobody-"))
+    folder.chmod(0o777)
+
+    def run_script(script: str) -> str:
+        environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONDONTWRITEBYTECODE": "1"}
+        command = [*user, *usable[0], "-c", script]
+        done = subprocess.run(
+            command, cwd=folder, env=environment, capture_output=True, text=True, timeout=100, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    yield run_script
+    shutil.rmtree(folder)
+
+
+def _can_run(command: list[str]) -> bool:
+    try:
+        return subprocess.run(command, capture_output=True, check=False, timeout=30).returncode == 0
+    except OSError:
+        return False
 
 
 @pytest.fixture
