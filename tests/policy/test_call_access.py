@@ -1,0 +1,212 @@
+"""What each call gets of the machine: the writable places, what is closed, the network."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from ci_agent.policy.call_access import Closed, call_access, closed_places
+from ci_agent.policy.decide import Policy, compile_policy
+from ci_agent.policy.load import load_policy_source
+from ci_agent.policy.protected import Surroundings
+from ci_agent.sandbox.access import Access
+from ci_agent.workspace import open_workspace
+
+RULES = """
+policy: 1
+rules:
+  - id: look
+    allow: bash
+    command: ["{cat,grep,ls,echo,find,cp,mv,tee,rm,mkdir} **", "git {diff,status,log} **", "sed -i **", "timeout **"]
+  - {id: commit, allow: bash, command: "git commit **"}
+  - {id: write, allow: write, path: ["**", "/elsewhere/**"]}
+  - {id: test, allow: bash, command: "pytest **"}
+  - {id: build, allow: bash, command: "make **", paths: ["build/**", "src/**", "/nowhere/there/**", "~/.cache/**"]}
+  - {id: one, allow: bash, command: "generate **", paths: [src/made.py]}
+  - {id: install, allow: bash, command: "npm ci", host: registry.example}
+  - {id: get, allow: bash, command: "curl **", host: data.example}
+  - {id: keys, allow: bash, command: "deploy **", paths: ["~/.ssh/known_hosts"]}
+  - {id: hooks, allow: bash, command: "install-hooks", paths: [".git/hooks/**", "**"]}
+"""
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    root = tmp_path.resolve() / "workspace"
+    for name in ("src/main.py", "notes.txt", ".git/config"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("x\n")
+    (tmp_path / "home" / ".ssh").mkdir(parents=True)
+    (tmp_path / "home" / ".cache").mkdir()
+    return root
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path.resolve() / "home"
+
+
+def policy_of(rules: str, workspace: Path, home: Path, runner_files: tuple[Path, ...] = ()) -> Policy:
+    around = Surroundings(home=home, records=(workspace.parent / "record.json",), runner_files=runner_files)
+    return compile_policy(load_policy_source(None, text=rules), open_workspace(workspace), around=around)
+
+
+@pytest.fixture
+def policy(workspace: Path, home: Path) -> Policy:
+    return policy_of(RULES, workspace, home)
+
+
+NOTHING = Closed()
+
+
+def access_of(policy: Policy, command: str, closed: Closed = NOTHING) -> Access:
+    access = call_access(policy, {"command": command}, closed)
+    assert access is not None, command
+    return access
+
+
+def writable(policy: Policy, command: str) -> list[str]:
+    """Relative to the workspace."""
+    return [os.path.relpath(path, policy.site.workspace.root) for path in access_of(policy, command).writable]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat notes.txt",
+        "grep -rn x src | cat > /dev/null",
+        "git diff; git status --short && git log",
+        "git -C src --no-pager log",
+        "find . -name '*.py' -exec cat {} +",
+        "f() { cat notes.txt; }; for each in a b; do f; done",
+        "timeout 5 cat notes.txt",
+    ],
+)
+def test_a_call_that_only_looks_may_write_nothing(policy: Policy, command: str) -> None:
+    assert writable(policy, command) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("echo x > notes.txt", ["notes.txt"]),
+        ("echo x > src/new.py", ["src"]),
+        ("sed -i s/a/b/ src/main.py", ["src"]),
+        ("cp notes.txt src/copy.txt", ["src"]),
+        ("mv src/main.py notes.py", ["src", "."]),
+        ("rm src/main.py", ["src"]),
+        ("mkdir -p src/a/b/c", ["src"]),
+        ("grep x notes.txt | tee src/found", ["src"]),
+        ("timeout 5 tee src/found", ["src"]),
+    ],
+)
+def test_a_call_that_tells_what_it_writes_gets_that(policy: Policy, command: str, expected: list[str]) -> None:
+    assert sorted(writable(policy, command)) == sorted(expected)
+
+
+@pytest.mark.parametrize("command", ["pytest -q", "timeout 5 pytest", "git commit -m x", "cat notes.txt; pytest"])
+def test_a_program_that_does_not_tell_gets_the_workspace(policy: Policy, command: str) -> None:
+    assert writable(policy, command) == ["."]
+
+
+def test_a_program_that_does_not_tell_gets_what_its_rule_spells(policy: Policy, workspace: Path) -> None:
+    (workspace / "build").mkdir()
+    assert writable(policy, "make all") == ["build", "src", "../home/.cache"]
+
+
+def test_what_a_rule_spells_and_is_not_there_opens_the_folder_above_in_the_workspace_alone(policy: Policy) -> None:
+    assert writable(policy, "make all") == [".", "src", "../home/.cache"]
+
+
+def test_a_rule_that_spells_one_file_opens_it_or_the_folder_that_it_will_be_in(policy: Policy, workspace: Path) -> None:
+    assert writable(policy, "generate") == ["src"]
+    (workspace / "src" / "made.py").write_text("")
+    assert writable(policy, "generate") == ["src/made.py"]
+
+
+def test_a_program_that_does_not_tell_gets_no_folder_for_anothers_new_file(
+    workspace: Path, home: Path, tmp_path: Path
+) -> None:
+    outside = tmp_path.resolve() / "outside"
+    outside.mkdir()
+    rules = RULES.replace("/elsewhere/**", f"{outside}/one.txt")
+    policy = policy_of(rules, workspace, home)
+    assert writable(policy, f"echo x > {outside}/one.txt") == ["../outside"]
+    assert writable(policy, f"pytest > {outside}/one.txt") == ["."]
+    (outside / "one.txt").write_text("")
+    assert writable(policy, f"pytest > {outside}/one.txt") == ["../outside/one.txt", "."]
+
+
+def test_a_call_that_is_not_allowed_gets_nothing(policy: Policy) -> None:
+    for command in ("rm -rf /", "python3 x.py", "cat notes.txt; id", "cat $(", "cat /etc/shadow"):
+        assert call_access(policy, {"command": command}, Closed()) is None
+
+
+@pytest.mark.parametrize(
+    ("command", "network"),
+    [
+        ("cat notes.txt", False),
+        ("pytest", False),
+        ("npm ci", True),
+        ("curl https://data.example/x", True),
+        ("curl https://data.example/x; pytest", True),
+        ("npm ci && pytest", True),
+    ],
+)
+def test_the_network_is_for_calls_whose_rule_names_a_host(policy: Policy, command: str, network: bool) -> None:
+    assert access_of(policy, command).network is network
+
+
+def test_secrets_are_closed_but_for_what_a_rule_spells(policy: Policy, home: Path) -> None:
+    closed = closed_places(policy, [home / ".ssh", home / ".aws"])
+    assert closed == Closed(secrets=(home / ".ssh", home / ".aws"))
+    tests = access_of(policy, "pytest", closed)
+    assert (tests.hidden, tests.readable) == ((str(home / ".ssh"), str(home / ".aws")), ())
+    deploy = access_of(policy, "deploy now", closed)
+    assert deploy.hidden == (str(home / ".ssh"), str(home / ".aws"))
+    assert deploy.readable == (str(home / ".ssh/known_hosts"),)
+
+
+def test_a_secret_that_the_call_itself_names_and_may_read_is_readable(workspace: Path, home: Path) -> None:
+    rules = "policy: 1\nrules: [{id: a, allow: bash, command: 'cat **', paths: ['~/**']}]"
+    policy = policy_of(rules, workspace, home)
+    closed = closed_places(policy, [home / ".ssh"])
+    assert access_of(policy, "cat ~/.ssh/config", closed).readable == (str(home / ".ssh/config"),)
+    assert access_of(policy, "cat ~/x", closed).readable == ()
+
+
+DENIES = """
+policy: 1
+rules:
+  - {id: run, allow: bash, command: ["pytest **", "ls **"], paths: ["**", .env]}
+  - id: closed
+    deny: read
+    path: [.env, "conf/{a,b}.key", "private/**", "~/token", /etc/machine-id, "**/*.pem", "**/.env", .git/config]
+  - {id: other, deny: write, path: [notes.txt]}
+  - {id: tested, deny: [read], path: [notes.txt], args: {limit: {min: 1}}}
+"""
+
+
+def test_what_a_deny_rule_on_reading_spells_is_closed_to_every_program(workspace: Path, home: Path) -> None:
+    policy = policy_of(DENIES, workspace, home)
+    inside = [".env", "conf/a.key", "conf/b.key", "private"]
+    expected = (*(workspace / name for name in inside), home / "token", Path("/etc/machine-id"))
+    closed = closed_places(policy, [])
+    assert closed == Closed(denied=expected)
+    # Also where the rule that allows the call spells it, and where the call names it without reading it.
+    for command in ("pytest", "ls .env"):
+        access = access_of(policy, command, closed)
+        assert (access.hidden, access.readable) == (tuple(map(str, expected)), ())
+
+
+def test_the_runners_files_are_closed(workspace: Path, home: Path, tmp_path: Path) -> None:
+    folder = tmp_path.resolve() / "_runner_file_commands"
+    policy = policy_of(RULES, workspace, home, runner_files=(folder,))
+    assert closed_places(policy, []) == Closed(secrets=(folder,))
+
+
+def test_protected_names_are_listed_unless_a_rule_spells_them(policy: Policy, workspace: Path) -> None:
+    record = str(workspace.parent / "record.json")
+    git = [f"{workspace}/.git/{name}" for name in ("hooks", "config", "config.worktree")]
+    assert access_of(policy, "pytest").protected == (*git, f"{workspace}/.github/workflows", record)
+    assert access_of(policy, "install-hooks").protected == (f"{workspace}/.github/workflows", record)
