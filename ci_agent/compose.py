@@ -5,7 +5,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING
 from ci_agent import __version__
 from ci_agent.agent.loop import LoopConfig, run_loop
 from ci_agent.cancellation import CancelToken
-from ci_agent.ci_environment import detect_ci, runner_command_files
+from ci_agent.ci_environment import detect_ci
 from ci_agent.ending import Happened, conclude_run
-from ci_agent.errors import CIAgentError, ConfigurationError
+from ci_agent.errors import CIAgentError
 from ci_agent.events import AgentEvent, Emit
-from ci_agent.exposures import find_exposures
 from ci_agent.fingerprints import changed_since, take_fingerprints
 from ci_agent.guard import Guard
 from ci_agent.hooks import FinishedTurn, GetMessages, Hooks
@@ -26,23 +25,23 @@ from ci_agent.limits import LimitWatch
 from ci_agent.lock import hold_lock
 from ci_agent.messages import Message, TextContent, UserMessage
 from ci_agent.policy.counting import create_before_tool_call
+from ci_agent.precautions import guarded_files, secrets_of, warnings_of
 from ci_agent.process import Processes, open_processes
 from ci_agent.prompts import build_system_prompt, build_user_prompt
 from ci_agent.provider import Context, StreamOptions
 from ci_agent.replay import ReplayWatch
 from ci_agent.run_parts import RunParts, build_parts
 from ci_agent.run_settings import Observers, RunResult, RunSettings
-from ci_agent.spelling import counted, listed
+from ci_agent.spelling import counted
 from ci_agent.structured_output import StructuredOutput
 from ci_agent.transcript.place import Place, find_place, finish_record, open_journal
 from ci_agent.transcript.plain_json import plain
 from ci_agent.transcript.recorder import Recorder
 from ci_agent.transcript.redact import Redactor
 from ci_agent.transcript.run_facts import PolicyFacts, RunStart, SandboxFacts
-from ci_agent.transcript.secret_sources import collect_secrets
 
 if TYPE_CHECKING:
-    from ci_agent.tracing import RunTrace
+    pass
 
 ABANDON_AFTER_S = 3.0
 """How long a tool that ignores its cancellation is waited for; a cancelled run is over within five seconds."""
@@ -50,12 +49,7 @@ ABANDON_AFTER_S = 3.0
 
 def create_redactor(settings: RunSettings) -> Redactor:
     """What keeps the run's secrets out of everything that is written; ConfigurationError for one too short to hide."""
-    return Redactor(_secrets(settings))
-
-
-def _secrets(settings: RunSettings) -> tuple[str, ...]:
-    keys = filter(None, [settings.model_settings.api_key])
-    return collect_secrets(settings.environment, named=settings.secret_env, keys=keys)
+    return Redactor(secrets_of(settings))
 
 
 def run(
@@ -90,12 +84,12 @@ def run(
         stack.callback(journal.close)
         journal.on_record = observers.record
         recorder = Recorder(journal, redactor, _now, time.monotonic)
-        guarded = _guarded_files(settings)
+        guarded = guarded_files(settings)
         before = take_fingerprints(guarded)
         recorder.run_start(_start(settings, parts))
         processes.prepare()
         _say_where(settings, observers, parts, place, recovered)
-        for warning in _warnings(settings, parts, processes, cancel):
+        for warning in warnings_of(settings, parts, processes, cancel):
             observers.note(f"warning: {warning}")
             recorder.note("security", warning)
         happened = _execute(settings, parts, _Witnesses(recorder, redactor, observers, tracing), cancel)
@@ -113,48 +107,6 @@ def run(
         raise happened.bug
     path = place.journal if place.is_product else place.document
     return RunResult(ending.reason, ending.exit_code, document, path)
-
-
-def _guarded_files(settings: RunSettings) -> tuple[Path, ...]:
-    """What only the CI runner and the person write. The policy denies it already; a program may do it all the same."""
-    return (*runner_command_files(settings.environment), *map(Path, settings.policy.source.files))
-
-
-def _warnings(settings: RunSettings, parts: RunParts, processes: Processes, cancel: CancelToken) -> Iterator[str]:
-    if parts.repository_programs:
-        yield (
-            f"the configuration of the repository names programs that git does not run for commands: "
-            f"{listed(parts.repository_programs)}. To have one run, spell it: git -c KEY=VALUE ..."
-        )
-    # Where no command can run, or a sandbox keeps commands from other processes, nothing is exposed to them.
-    if parts.sandbox.kind == "none" and any(tool.name == "bash" for tool in parts.offered):
-        yield from find_exposures(_secrets(settings), parts.environment, processes, cancel)
-
-
-@contextmanager
-def _tracing(
-    settings: RunSettings, run_id: str, redactor: Redactor, observers: Observers
-) -> "Iterator[RunTrace | None]":
-    """The run's spans; None when nobody asked for them, and then nothing of OpenTelemetry is imported."""
-    if not settings.trace:
-        yield None
-        return
-    try:
-        from ci_agent.tracing import traced_run  # noqa: PLC0415 - needs an extra
-    except ModuleNotFoundError as error:
-        raise ConfigurationError(f"traces need the extra otel: pip install 'ci-agent[otel]' ({error})") from error
-    with traced_run(settings.environment, settings.model, run_id, redactor.text, observers.note) as trace:
-        yield trace
-
-
-@dataclass(frozen=True, slots=True)
-class _Witnesses:
-    """Who is told of the run's events."""
-
-    recorder: Recorder
-    redactor: Redactor
-    observers: Observers
-    trace: "RunTrace | None"
 
 
 def _execute(settings: RunSettings, parts: RunParts, witnesses: _Witnesses, cancel: CancelToken) -> Happened:

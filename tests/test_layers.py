@@ -36,6 +36,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ),
     ("explain", "ready_policy", "recorded_runs", "run_settings"),
     ("ending", "run_parts"),
+    ("precautions",),
     ("compose",),
     ("cli",),
     ("__main__",),

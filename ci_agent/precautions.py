@@ -1,0 +1,36 @@
+"""What a run keeps, watches and warns of, so that commands do not get hold of what is not theirs."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from ci_agent.cancellation import CancelToken
+from ci_agent.ci_environment import runner_command_files
+from ci_agent.exposures import find_exposures
+from ci_agent.process import Processes
+from ci_agent.run_parts import RunParts
+from ci_agent.run_settings import RunSettings
+from ci_agent.spelling import listed
+from ci_agent.transcript.secret_sources import collect_secrets
+
+
+def secrets_of(settings: RunSettings) -> tuple[str, ...]:
+    """The values that nothing may show; ConfigurationError for one too short to hide."""
+    keys = filter(None, [settings.model_settings.api_key])
+    return collect_secrets(settings.environment, named=settings.secret_env, keys=keys)
+
+
+def guarded_files(settings: RunSettings) -> tuple[Path, ...]:
+    """What only the CI runner and the person write. The policy denies it already; a program may do it all the same."""
+    return (*runner_command_files(settings.environment), *map(Path, settings.policy.source.files))
+
+
+def warnings_of(settings: RunSettings, parts: RunParts, processes: Processes, cancel: CancelToken) -> Iterator[str]:
+    """One line for each thing about this place that a person should know before trusting it with a run."""
+    if parts.repository_programs:
+        yield (
+            f"the configuration of the repository names programs that git does not run for commands: "
+            f"{listed(parts.repository_programs)}. To have one run, spell it: git -c KEY=VALUE ..."
+        )
+    # Where no command can run, or a sandbox keeps commands from other processes, nothing is exposed to them.
+    if parts.sandbox.kind == "none" and any(tool.name == "bash" for tool in parts.offered):
+        yield from find_exposures(secrets_of(settings), parts.environment, processes, cancel)
