@@ -26,7 +26,7 @@ from ci_agent.reports.calls import (
     tool_name,
 )
 from ci_agent.reports.calls import what_went_wrong as reason_of
-from ci_agent.reports.outcome import conclusion, next_steps, usage_text, why_it_ended
+from ci_agent.reports.outcome import conclusion, explain_command, next_steps, usage_text, why_it_ended
 from ci_agent.spelling import counted
 from ci_agent.terminal import one_line, printable
 
@@ -250,7 +250,7 @@ def _turns(document: JsonObject) -> list[JsonObject]:
         before = max(before, at)
     for call in document["tool_calls"]:
         turn = turns.setdefault(call["turn"], _lost_turn(call["turn"]))
-        turn["calls"].append(_call(call, clock))
+        turn["calls"].append(_call(call, clock, document["policy"]))
     return [turns[number] for number in sorted(turns)]
 
 
@@ -324,7 +324,8 @@ _DETAILS: Final = (
 )
 
 
-def _call(call: JsonObject, clock: _Clock) -> JsonObject:
+def _call(call: JsonObject, clock: _Clock, policy: JsonObject | None) -> JsonObject:
+    explained = None if policy is None or call["decision"] is None else explain_command(call, policy["name"])
     raw = {"arguments_json": call["arguments_json"]} if "arguments_json" in call else {}
     return {
         "seq": call["seq"],
@@ -334,5 +335,5 @@ def _call(call: JsonObject, clock: _Clock) -> JsonObject:
         "start_s": None if call["started_at"] is None else clock.seconds(call["started_at"]),
         "duration_s": call["duration_s"],
         "summary": arguments_of(call),
-        "details": {name: call[name] for name in _DETAILS} | raw,
+        "details": {name: call[name] for name in _DETAILS} | raw | {"explain": explained},
     }

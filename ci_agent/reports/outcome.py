@@ -88,11 +88,12 @@ def explain_commands(document: JsonObject, max_commands: int = _MAX_COMMANDS) ->
     if policy is None:
         return []
     denied = [call for call in document["tool_calls"] if call["status"] == "denied"]
-    commands = (_explain_command(group[0], policy["name"]) for group in same_problems(denied))
+    commands = (explain_command(group[0], policy["name"]) for group in same_problems(denied))
     return list(islice(filter(None, commands), max_commands))
 
 
-def _explain_command(call: JsonObject, policy: str) -> str | None:
+def explain_command(call: JsonObject, policy: str) -> str | None:
+    """The command that explains a call's decision; None when it would be long or not what it looks like."""
     if call["arguments"] is None:
         return None
     arguments = json.dumps(call["arguments"], ensure_ascii=False)

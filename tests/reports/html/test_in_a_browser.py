@@ -56,6 +56,15 @@ def test_a_click_opens_a_denied_call_to_its_decision(viewer: Any, run: Any) -> N
     expect(inside.locator("pre").first).to_have_text("git push")
 
 
+def test_the_command_that_explains_a_decision_can_be_copied(viewer: Any, run: Any) -> None:
+    page = viewer.open(run)
+    page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text }")
+    page.click("#call-3 > summary")
+    page.get_by_role("button", name="Copy the command that explains it").click()
+    expected = """ci-agent policy explain --policy review --tool bash --args '{"command": "git push"}'"""
+    assert page.evaluate("window.copied") == expected
+
+
 def test_colours_are_rendered_and_other_control_is_shown(viewer: Any, run: Any) -> None:
     page = viewer.open(run, "#call-4")
     output = page.locator("#call-4 pre").last

@@ -99,6 +99,7 @@ def test_the_details_hold_what_the_record_says_of_a_call(records: Any, hostile: 
         "started_at": records.WHEN,
         "output_bytes": len(hostile),
         "truncated": False,
+        "explain": None,
     }
     assert turn == {
         "parts": [],
