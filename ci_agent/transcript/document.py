@@ -1,8 +1,10 @@
 """The transcript document: what a journal's records say, put together, and put in its place in one step."""
 
+import errno
 import hashlib
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +17,9 @@ from ci_agent.transcript.plain_json import canonical_json, json_text
 from ci_agent.transcript.story import Story, read_story
 
 TRANSCRIPT_SCHEMA = "ci-agent.transcript/1"
+
+RECORD_MODE = 0o644
+"""Read by whom the umask lets, written by its owner alone, whatever the umask lets."""
 
 INTEGRITY = "integrity"
 """The key whose value vouches for all others. It is no signature: it shows an accident or a careless edit, not the
@@ -104,27 +109,63 @@ def write_document(path: Path, document: JsonObject) -> None:
 
 def replace_file(path: Path, chunks: Iterable[str]) -> None:
     """Put a file in place, durably and whole, or leave the old one as it is. Raises OSError."""
-    temporary = path.with_name(f".ci-agent-{os.urandom(8).hex()}.tmp")
-    write_new_file(temporary, chunks)
-    try:
+    with _written_beside(path, chunks) as temporary:
         os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
     sync_folder(path.parent)
 
 
-def write_new_file(path: Path, chunks: Iterable[str]) -> None:
+def write_new_file(path: Path, chunks: Iterable[str], *, beside: Path) -> None:
     """Create a file, durably and whole or not at all; FileExistsError when there is one already, other OSErrors when
-    it cannot be written."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    it cannot be written. `beside`: the file whose `remove_leftovers` takes away what a kill in the midst leaves."""
+    with _written_beside(beside, chunks) as temporary:
+        _give_name(temporary, path)
+    sync_folder(path.parent)
+
+
+def remove_leftovers(path: Path) -> None:
+    """Take away what was on its way to this name when its writer was killed. Nobody else may be writing there."""
+    for name in os.listdir(path.parent):
+        if name.startswith(_temporary_prefix(path)) and name.endswith(_TEMPORARY_SUFFIX):
+            path.with_name(name).unlink(missing_ok=True)
+
+
+_TEMPORARY_SUFFIX = ".tmp"
+
+_NO_HARD_LINKS: Final = frozenset({errno.EPERM, errno.ENOTSUP, errno.ENOSYS})
+"""What file systems answer that have none, as FAT and many that come over a network."""
+
+
+def _give_name(temporary: Path, path: Path) -> None:
+    """Move the file there unless something is there already. Raises OSError."""
+    try:
+        os.link(temporary, path)  # which never replaces anything
+        temporary.unlink()
+    except OSError as error:
+        if error.errno not in _NO_HARD_LINKS:
+            raise
+        if os.path.lexists(path):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path)) from error
+        temporary.rename(path)
+
+
+def _temporary_prefix(path: Path) -> str:
+    """Of a fixed length: the path's own name may be as long as names can be."""
+    return f".ci-agent-{hashlib.sha256(os.fsencode(path.name)).hexdigest()[:16]}-"
+
+
+@contextmanager
+def _written_beside(path: Path, chunks: Iterable[str]) -> Iterator[Path]:
+    """A new file in the same folder, on disk; gone when what is done with it fails."""
+    temporary = path.with_name(f"{_temporary_prefix(path)}{os.urandom(4).hex()}{_TEMPORARY_SUFFIX}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, RECORD_MODE)
     try:
         with open(descriptor, "w", encoding="utf-8", newline="") as file:
             file.writelines(chunks)
             file.flush()
             os.fsync(file.fileno())
+        yield temporary
     except BaseException:
-        path.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 

@@ -9,7 +9,7 @@ import os
 import stat
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
@@ -130,7 +130,8 @@ class Journal:
     def close(self) -> None:
         """Let the file and its lock go. To be called in any case, also after a failure; twice does no harm."""
         if self._descriptor != _CLOSED:
-            os.close(self._descriptor)
+            with suppress(OSError):  # it is closed nevertheless, and what must not be lost has been synced
+                os.close(self._descriptor)
             self._descriptor = _CLOSED
 
     @contextmanager

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ci_agent.errors import ConfigurationError
 from ci_agent.json_types import JsonObject
-from ci_agent.transcript.document import build_document, sync_folder, write_document
+from ci_agent.transcript.document import RECORD_MODE, build_document, remove_leftovers, sync_folder, write_document
 from ci_agent.transcript.journal import JOURNAL_SUFFIX, PRODUCT_SUFFIX, Journal, JournalContents, open_journal_file
 
 _FIRST_BYTES = b'{"seq":1,"prev":"'
@@ -61,8 +61,9 @@ def open_journal(place: Place) -> OpenedJournal:
     """
     if place.folder is not None:
         _make_private(place.folder)
-    journal = open_journal_file(place.journal, 0o666 if place.is_product else 0o600)
+    journal = open_journal_file(place.journal, RECORD_MODE if place.is_product else 0o600)
     try:
+        remove_leftovers(place.document or place.journal)
         recovered = _save_what_is_left(journal, place)
         sync_folder(place.journal.parent)  # the recovered document must be there for good before its source goes
         journal.empty()
@@ -160,7 +161,7 @@ def _foreign(path: Path) -> ConfigurationError:
 def _write_recovered(contents: JournalContents, transcript: Path) -> Path:
     from ci_agent.transcript.recovery import recovered_names, write_recovered  # noqa: PLC0415 - pydantic, rarely needed
 
-    return write_recovered(contents, recovered_names(transcript))
+    return write_recovered(contents, transcript, recovered_names(transcript))
 
 
 def _only_valid(contents: JournalContents) -> JournalContents:

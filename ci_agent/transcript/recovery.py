@@ -25,7 +25,7 @@ def recover(path: Path) -> Path:
         raise ConfigurationError(f"the journal {str(journal)!r} holds no record: there is nothing to recover")
     transcript = path.with_name(path.name.removesuffix(JOURNAL_SUFFIX))
     places = recovered_names(transcript)
-    return write_recovered(contents, places if transcript == journal else chain([transcript], places))
+    return write_recovered(contents, transcript, places if transcript == journal else chain([transcript], places))
 
 
 def journal_of(path: Path) -> Path:
@@ -44,12 +44,15 @@ def recovered_names(transcript: Path) -> Iterator[Path]:
         yield transcript.with_name(f"{transcript.name}.recovered-{number}.json")
 
 
-def write_recovered(contents: JournalContents, places: Iterable[Path]) -> Path:
-    """Write the document at the first place that is free, or that holds the very same document already."""
+def write_recovered(contents: JournalContents, transcript: Path, places: Iterable[Path]) -> Path:
+    """Write the document at the first place that is free, or that holds the very same document already.
+
+    `transcript` is what the places are beside.
+    """
     document = build_document(only_valid(contents))
     for place in places:
         try:
-            write_new_file(place, document_chunks(document))
+            write_new_file(place, document_chunks(document), beside=transcript)
         except FileExistsError:
             if not _holds(place, document):
                 continue

@@ -126,11 +126,17 @@ class Lab:
         return self.wait_for(self.argv(*flags, script=script), env=env, timeout_s=timeout_s)
 
     def wait_for(
-        self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, timeout_s: float = 60, **more: Any
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        clean: Mapping[str, str] | None = None,
+        timeout_s: float = 60,
+        **more: Any,
     ) -> Ended:
         started = time.monotonic()
         streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | more
-        with self.start(argv, env=env, **streams) as process:
+        with self.start(argv, env=env, clean=clean, **streams) as process:
             try:
                 stdout, stderr = process.communicate(timeout=timeout_s)
             except BaseException:

@@ -1,5 +1,6 @@
 """Where a record stands: refused before anything starts when it cannot be kept, tidy when the run has ended."""
 
+import errno
 import os
 import re
 import subprocess
@@ -207,6 +208,68 @@ def test_a_run_that_ended_but_was_killed_before_its_document_stood_is_recovered_
     assert recovered is not None
     document = parse_json(recovered.read_text())
     assert (document["integrity"]["complete"], document["result"]["exit_code"]) == (True, 6)
+
+
+def test_what_was_being_written_when_a_run_was_killed_is_removed_by_the_next(
+    tmp_path: Path, start_recording: StartRecording, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = find_place(tmp_path / "t.json")
+    finished_run(place, start_recording)
+
+    class KilledError(BaseException):
+        pass
+
+    def killed(*_: object) -> None:
+        raise KilledError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", killed)
+        patch.setattr(Path, "unlink", lambda *_, **__: None)  # nothing is done any more by who was killed
+        journal, _ = open_journal(place)
+        start_recording(journal).run_end(RunEnding("completed", 0))
+        with pytest.raises(KilledError):
+            finish_record(journal, place)
+        journal.close()
+    (tmp_path / ".ci-agent-of-somebody-else.tmp").touch()
+    assert len(os.listdir(tmp_path)) == 4
+    finished_run(place, start_recording)
+    assert sorted(os.listdir(tmp_path)) == [".ci-agent-of-somebody-else.tmp", "t.json", "t.json.recovered.json"]
+
+
+@pytest.mark.parametrize("code", [errno.EPERM, errno.ENOTSUP])
+def test_a_record_is_recovered_where_there_are_no_hard_links_and_replaces_nothing_there(
+    tmp_path: Path,
+    start_recording: StartRecording,
+    events: list[AgentEvent],
+    monkeypatch: pytest.MonkeyPatch,
+    code: int,
+) -> None:
+    def link(*_: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(os, "link", link)
+    killed_run(tmp_path / "t.json", start_recording, events)
+    (tmp_path / "t.json.recovered.json").write_text("precious")
+    journal, recovered = open_journal(find_place(tmp_path / "t.json"))
+    journal.close()
+    assert recovered == tmp_path / "t.json.recovered-2.json"
+    assert parse_json(recovered.read_text())["result"]["reason"] == "unknown"
+    assert (tmp_path / "t.json.recovered.json").read_text() == "precious"
+
+
+@pytest.mark.parametrize(("umask", "mode"), [(0o000, 0o644), (0o022, 0o644), (0o027, 0o640), (0o077, 0o600)])
+@pytest.mark.parametrize("name", ["t.json", "t.jsonl"])
+def test_a_record_is_written_by_its_owner_alone_and_read_by_whom_the_umask_lets(
+    tmp_path: Path, start_recording: StartRecording, name: str, umask: int, mode: int
+) -> None:
+    before = os.umask(umask)
+    try:
+        finished_run(find_place(tmp_path / name), start_recording, keep_journal=True)
+    finally:
+        os.umask(before)
+    assert (tmp_path / name).stat().st_mode & 0o777 == mode
+    if name == "t.json":
+        assert (tmp_path / "t.json.journal").stat().st_mode & 0o777 == 0o600
 
 
 def test_a_finished_journal_that_is_the_product_is_replaced_and_an_unfinished_one_recovered(
