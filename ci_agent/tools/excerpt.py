@@ -6,8 +6,11 @@ from itertools import chain
 
 from ci_agent.tools.truncate import MAX_LINE_CHARS, omission_note
 
-MAX_SKIPPED_BYTES = 1 << 30
+MAX_SKIPPED_BYTES = 1 << 28
 """How far into a text its first wanted line is looked for."""
+
+_MAX_TAKEN_BYTES = 1 << 26
+"""How much of the text is looked at from there on: one line may be as long as the disk."""
 
 _KEPT_BYTES = 4 * MAX_LINE_CHARS + 4
 
@@ -52,12 +55,20 @@ def take_excerpt(
     `count_all` reads to the end, to know how many lines there are. Raises TooFarError.
     """
     beginning, passed = _skip_lines(chunks, first_line - 1)
-    lines = _split_lines(chain([beginning], chunks))
+    lines = _split_lines(_beginning_of(chain([beginning], chunks), _MAX_TAKEN_BYTES))
     taken, next_line = _take(lines, max_lines, max_bytes)
     if next_line is None:
         return Excerpt(first_line, taken, passed + len(taken))
     rest = sum(1 for _ in lines) if count_all else None
     return Excerpt(first_line, taken, None if rest is None else passed + len(taken) + 1 + rest)
+
+
+def _beginning_of(chunks: Iterator[bytes], max_bytes: int) -> Iterator[bytes]:
+    for chunk in chunks:
+        yield chunk
+        max_bytes -= len(chunk)
+        if max_bytes <= 0:
+            return
 
 
 def _skip_lines(chunks: Iterator[bytes], count: int) -> tuple[bytes, int]:

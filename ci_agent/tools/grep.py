@@ -33,7 +33,7 @@ from ci_agent.tools.walk import walk
 DEFAULT_MATCHES = 100
 MAX_CONTEXT_LINES = 50
 
-MAX_SEARCHED_BYTES = 1 << 30
+MAX_SEARCHED_BYTES = 1 << 28
 """Of one file, so that a log that fills the disk does not use up the time for all others."""
 
 _FEW_FILES = 100
@@ -244,7 +244,7 @@ def _notes(found: _Found, query: _Query) -> Iterator[str]:
     if found.unreadable:
         yield f"[{count_of(found.unreadable, 'file')} could not be read.]"
     if found.huge:
-        yield f"[{count_of(found.huge, 'file')} searched only in the first {MAX_SEARCHED_BYTES >> 30} GiB.]"
+        yield f"[{count_of(found.huge, 'file')} searched only in the first {MAX_SEARCHED_BYTES >> 20} MiB.]"
     if found.unlisted:
         yield f"[{count_of(len(found.unlisted), 'folder')} could not be listed, or not completely.]"
     if not found.lines:

@@ -60,7 +60,8 @@ def search_lines(chunks: Iterator[bytes], pattern: LinePattern, context: int) ->
     passed = 0
     for block in _whole_lines(_bounded_lines(_lf_only(chunks))):
         matching = set(_matching_lines(pattern, block))
-        if not matching and context == 0:
+        if not matching and not after:
+            before.extend(_last_lines(block, passed, context))
             passed += block.count(b"\n")
             continue
         for number, text in enumerate(block.removesuffix(b"\n").split(b"\n"), passed + 1):
@@ -76,6 +77,16 @@ def search_lines(chunks: Iterator[bytes], pattern: LinePattern, context: int) ->
             else:
                 before.append(line)
         passed += block.count(b"\n")
+
+
+def _last_lines(block: bytes, passed: int, count: int) -> Iterator[FoundLine]:
+    """The last lines of a block in which nothing matches."""
+    if count == 0:
+        return
+    texts = block.removesuffix(b"\n").rsplit(b"\n", count)[-count:]
+    first = passed + block.removesuffix(b"\n").count(b"\n") + 2 - len(texts)
+    for number, text in enumerate(texts, first):
+        yield FoundLine(number, text, is_match=False)
 
 
 def _matching_lines(pattern: LinePattern, block: bytes) -> Iterator[int]:
@@ -98,7 +109,8 @@ def _lf_only(chunks: Iterator[bytes]) -> Iterator[bytes]:
     for chunk in chunks:
         text = held + chunk
         held = b"\r" if text.endswith(b"\r") else b""
-        yield text.removesuffix(held).replace(b"\r\n", b"\n")
+        text = text.removesuffix(held)
+        yield text.replace(b"\r\n", b"\n") if b"\r" in text else text
     yield held
 
 

@@ -2,6 +2,7 @@
 
 import base64
 import os
+from dataclasses import replace
 from typing import BinaryIO
 
 from ci_agent.cancellation import CancelToken
@@ -68,9 +69,11 @@ def _read(shown: str, file: BinaryIO, first_line: int, max_lines: int, cancel: C
         excerpt = take_excerpt(chunks, first_line, max_lines, _MAX_TEXT_BYTES, count_all=size <= _COUNTED_BYTES)
     except TooFarError as error:
         raise ToolError(
-            f"offset {first_line} lies beyond the first {MAX_SKIPPED_BYTES >> 30} GiB of {shown}, which hold "
+            f"offset {first_line} lies beyond the first {MAX_SKIPPED_BYTES >> 20} MiB of {shown}, which hold "
             f"{count_of(error.passed_lines, 'line')} and are as far as read goes; search the file with grep."
         ) from error
+    if file.tell() < size:
+        excerpt = replace(excerpt, total_lines=None)  # a line so long that nobody looked for its end
     return _text_result(shown, excerpt, encoding, size)
 
 
