@@ -1,5 +1,7 @@
 """Progress lines: one for each call, readable, and harmless whatever the model calls."""
 
+import json
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 
 from ci_agent.events import AgentEvent, MessageEnd, ToolExecutionEnd
@@ -72,3 +74,24 @@ def test_verbose_shows_results_and_answers_behind_a_prefix() -> None:
         "        | Done.",
         "        | ::notice::x",
     ]
+
+
+def test_attack_no_line_is_a_command_to_the_runner(
+    hostile_texts: Callable[[int, int], Iterator[str]], runner_commands: Callable[[str], list[str]]
+) -> None:
+    texts = hostile_texts(10_000, 7)
+    for one, two, three in zip(texts, texts, texts, strict=False):
+        content = (TextContent(f"{one}\n{two}\n{three}"),)
+        message = AssistantMessage((TextContent(two), ThinkingContent(three)), "stop", "p", "m", "a", NOW)
+        failed = AssistantMessage((), "error", "p", "m", "a", NOW, error_message=one)
+        written = lines(
+            end(one, two, ToolCallOutcome("error", "execute", content)),
+            end(
+                "bash", json.dumps({"command": three}), ToolCallOutcome("error", "execute", content, {"exit_status": 1})
+            ),
+            end(two, json.dumps({one: three}), ToolCallOutcome("ok", None, content)),
+            MessageEnd(message),
+            MessageEnd(failed),
+            verbose=True,
+        )
+        assert runner_commands("\n".join(written)) == []

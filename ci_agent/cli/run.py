@@ -43,7 +43,7 @@ from ci_agent.reports.outcome import outcome_line
 from ci_agent.reports.text import render_text
 from ci_agent.run_settings import Observers, RunResult, RunSettings
 from ci_agent.signals import cancel_on_signals
-from ci_agent.terminal import printable
+from ci_agent.terminal import inert_lines, printable
 from ci_agent.text_files import read_text_file
 from ci_agent.tools.table import TOOL_NAMES
 from ci_agent.transcript.redact import Redactor
@@ -171,7 +171,7 @@ def _run(
             refusal = system_refusal(bug)
             if refusal is not None:
                 raise refusal from None
-            _log(redactor, traceback.format_exc())
+            _log(redactor, inert_lines(redactor.text(traceback.format_exc())))
             raise InternalError(f"internal error: {type(bug).__name__}; this is a bug, please report it") from None
 
 
