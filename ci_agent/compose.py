@@ -109,6 +109,32 @@ def run(
     return RunResult(ending.reason, ending.exit_code, document, path)
 
 
+@contextmanager
+def _tracing(
+    settings: RunSettings, run_id: str, redactor: Redactor, observers: Observers
+) -> "Iterator[RunTrace | None]":
+    """The run's spans; None when nobody asked for them, and then nothing of OpenTelemetry is imported."""
+    if not settings.trace:
+        yield None
+        return
+    try:
+        from ci_agent.tracing import traced_run  # noqa: PLC0415 - needs an extra
+    except ModuleNotFoundError as error:
+        raise ConfigurationError(f"traces need the extra otel: pip install 'ci-agent[otel]' ({error})") from error
+    with traced_run(settings.environment, settings.model, run_id, redactor.text, observers.note) as trace:
+        yield trace
+
+
+@dataclass(frozen=True, slots=True)
+class _Witnesses:
+    """Who is told of the run's events."""
+
+    recorder: Recorder
+    redactor: Redactor
+    observers: Observers
+    trace: "RunTrace | None"
+
+
 def _execute(settings: RunSettings, parts: RunParts, witnesses: _Witnesses, cancel: CancelToken) -> Happened:
     """The loop under its hooks, from the prompt to the reason why it ended."""
     recorder, observers, trace = witnesses.recorder, witnesses.observers, witnesses.trace
