@@ -5,7 +5,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ from ci_agent.agent.loop import LoopConfig, run_loop
 from ci_agent.cancellation import CancelToken
 from ci_agent.ci_environment import detect_ci
 from ci_agent.ending import Happened, conclude_run
-from ci_agent.errors import CIAgentError
+from ci_agent.errors import CIAgentError, ConfigurationError
 from ci_agent.events import AgentEvent, Emit
 from ci_agent.fingerprints import changed_since, take_fingerprints
 from ci_agent.guard import Guard
@@ -39,6 +39,9 @@ from ci_agent.transcript.plain_json import plain
 from ci_agent.transcript.recorder import Recorder
 from ci_agent.transcript.redact import Redactor
 from ci_agent.transcript.run_facts import PolicyFacts, RunStart, SandboxFacts
+
+if TYPE_CHECKING:
+    from ci_agent.tracing import RunTrace
 
 if TYPE_CHECKING:
     pass
