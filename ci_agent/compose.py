@@ -43,9 +43,6 @@ from ci_agent.transcript.run_facts import PolicyFacts, RunStart, SandboxFacts
 if TYPE_CHECKING:
     from ci_agent.tracing import RunTrace
 
-if TYPE_CHECKING:
-    pass
-
 ABANDON_AFTER_S = 3.0
 """How long a tool that ignores its cancellation is waited for; a cancelled run is over within five seconds."""
 
