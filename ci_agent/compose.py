@@ -30,6 +30,7 @@ from ci_agent.process import Processes, open_processes
 from ci_agent.prompts import build_system_prompt, build_user_prompt
 from ci_agent.provider import Context, StreamOptions
 from ci_agent.replay import ReplayWatch
+from ci_agent.result_budget import ResultBudget
 from ci_agent.run_parts import RunParts, build_parts
 from ci_agent.run_settings import Observers, RunResult, RunSettings
 from ci_agent.spelling import counted
@@ -143,6 +144,7 @@ def _execute(settings: RunSettings, parts: RunParts, witnesses: _Witnesses, canc
     guard = Guard([watch.before_tool_call, create_before_tool_call(parts.policy)], own_cancel.cancel)
     hooks = Hooks(
         before_tool_call=guard,
+        after_tool_call=ResultBudget(),
         should_stop_after_turn=watch.should_stop_after_turn,
         get_follow_up_messages=_correction(parts.output, watch),
     )

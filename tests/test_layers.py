@@ -30,6 +30,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "prompts",
         "repository_programs",
         "replay",
+        "result_budget",
         "signals",
         "structured_output",
         "tracing",
