@@ -23,6 +23,7 @@ LintCode: TypeAlias = Literal[
     "environment",  # a variable that makes programs run something else
     "edits-what-runs",  # one rule may write what another one runs
     "writes-repository",  # .git or the workflows of CI
+    "trifecta",  # text that anybody may have written, secrets, and a way out
 ]
 
 

@@ -10,6 +10,7 @@ from ci_agent.policy.lint.arguments import find_useless_rules
 from ci_agent.policy.lint.finding import LintFinding, Subject
 from ci_agent.policy.lint.narrow import find_narrow_patterns
 from ci_agent.policy.lint.overlap import find_overlaps
+from ci_agent.policy.lint.trifecta import find_trifecta
 from ci_agent.policy.lint.wide import find_wide_grants
 from ci_agent.policy.lint.writes import find_dangerous_writes
 from ci_agent.policy.rules import PolicySource, Rule
@@ -38,6 +39,7 @@ def lint_policy(
         find_overlaps(subject),
         find_wide_grants(subject),
         find_dangerous_writes(subject),
+        find_trifecta(subject),
     )
     order = {rule.id: position for position, rule in enumerate(source.rules)}
     return sorted(findings, key=lambda finding: (finding.severity, order[finding.rule_id]))

@@ -18,6 +18,7 @@ rules:
         ("error", "typo", "matches-nothing"),
         ("warning", "any", "grants-everything"),
         ("warning", "net", "grants-everything"),
+        ("warning", "net", "trifecta"),
         ("warning", "twice", "redundant"),
         ("warning", "twice", "grants-everything"),
     ]
