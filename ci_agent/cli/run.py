@@ -226,10 +226,16 @@ def _settings(flags: Mapping[str, Any]) -> RunSettings:
         replay_tools=flags["replay_tools"],
         fail_on_divergence=flags["fail_on_divergence"],
         sandbox=flags["sandbox"],
+        secret_files=_secret_files(flags["api_key_file"]),
         secret_env=flags["secret_env"],
         pass_env=flags["pass_env"],
         environment=given_environment(),
     )
+
+
+def _secret_files(key_file: str | None) -> tuple[Path, ...]:
+    """A key that came by a descriptor is in no file."""
+    return () if key_file is None or not Path(key_file).is_file() else (Path(key_file),)
 
 
 def _prompt(flags: Mapping[str, Any]) -> str:
