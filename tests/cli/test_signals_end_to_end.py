@@ -6,7 +6,8 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,9 @@ turns:
 
 WAIT = """\
 setsid sleep 300 &
-echo "$$ $!" > pids.new
+(setsid sh -c 'echo $$ > deep; exec sleep 300' &)
+until [ -s deep ]; do sleep 0.01; done
+echo "$$ $PPID $! $(cat deep)" > pids.new
 mv pids.new pids
 sleep 300
 """
@@ -51,6 +54,14 @@ def is_alive(pid: int) -> bool:
     except OSError:
         return _answers(pid) if not Path("/proc/self").exists() else False
     return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+def die(pids: Iterable[int], within_s: float) -> bool:
+    pause = threading.Event()
+    deadline = time.monotonic() + within_s
+    while any(map(is_alive, pids)) and time.monotonic() < deadline:
+        pause.wait(0.01)
+    return not any(map(is_alive, pids))
 
 
 def _answers(pid: int) -> bool:
@@ -128,8 +139,7 @@ def test_a_killed_run_leaves_a_journal_that_recovers_and_verifies(
     pids = [int(pid) for pid in wait_for(workspace / "pids", process).split()]
     process.kill()
     process.communicate(timeout=30)
-    for pid in pids:  # nobody is left to do it
-        os.killpg(os.getpgid(pid), signal.SIGKILL)
+    assert die(pids, within_s=2)
     done = ci_agent("transcript", "recover", "t.json")
     assert isinstance(done, subprocess.CompletedProcess)
     assert (done.returncode, done.stdout.strip()) == (0, "t.json")

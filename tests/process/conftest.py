@@ -62,7 +62,9 @@ def as_nobody() -> Iterator[Callable[[str], str]]:
         pytest.skip("only root may become somebody else")
     user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
     interpreters = [[sys.executable], ["/usr/bin/python3", "-S"]]
-    check = "import os, sys; assert os.access(sys.executable, os.X_OK) and sys.version_info >= (3, 11)"
+    check = (
+        f"import os, sys; assert os.access(sys.executable, os.X_OK) and sys.version_info[:2] == {sys.version_info[:2]}"
+    )
     usable = [words for words in interpreters if _can_run([*user, *words, "-c", check])]
     if not usable:
         pytest.skip("no setpriv, or no Python that an ordinary user may run")
