@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ci_agent.errors import ConfigurationError
 from ci_agent.json_types import Json, JsonObject, parse_json
-from ci_agent.transcript.document import INTEGRITY, document_digest
+from ci_agent.transcript.document import INTEGRITY, TRANSCRIPT_SCHEMA, document_digest
 from ci_agent.transcript.journal import (
     JOURNAL_SUFFIX,
     PRODUCT_SUFFIX,
@@ -16,6 +16,8 @@ from ci_agent.transcript.journal import (
     read_journal,
 )
 from ci_agent.transcript.records import document_problems, line_problems
+
+_MAX_VERSION_CHARS = 20
 
 
 def verify(path: Path) -> list[Problem]:
@@ -39,10 +41,22 @@ def read_document(path: Path) -> JsonObject:
         document = parse_json(_read(path))
     except ValueError as error:
         raise ConfigurationError(f"{str(path)!r} is no transcript: it is no JSON document: {error}") from error
+    other = _other_version(document)
+    if other is not None:
+        hint = f"this ci-agent reads {TRANSCRIPT_SCHEMA}: take the ci-agent that wrote it, or a newer one"
+        raise ConfigurationError(f"{str(path)!r} is a transcript of another version ({other}); {hint}")
     problems = document_problems(document)
     if problems:
         raise ConfigurationError(f"{str(path)!r} is no transcript: {problems[0]}")
     return document  # type: ignore[no-any-return]  # the schema says that it is an object
+
+
+def _other_version(document: Json) -> str | None:
+    """The schema of a transcript that this version cannot read."""
+    schema = document.get("schema") if isinstance(document, dict) else None
+    family, _, number = TRANSCRIPT_SCHEMA.rpartition("/")
+    said, _, other = schema.rpartition("/") if isinstance(schema, str) else ("", "", "")
+    return f"{family}/{other}" if said == family and other != number and len(other) <= _MAX_VERSION_CHARS else None
 
 
 def _read(path: Path) -> str:
@@ -51,7 +65,7 @@ def _read(path: Path) -> str:
             return file.read().decode()
     except OSError as error:
         hint = ""
-        if path.with_name(path.name + JOURNAL_SUFFIX).exists():
+        if Path(f"{path}{JOURNAL_SUFFIX}").exists():
             hint = f"; its journal is there: ci-agent transcript recover {path}"
         raise ConfigurationError(f"cannot read the transcript {str(path)!r}: {error.strerror}{hint}") from error
 
