@@ -1,4 +1,4 @@
-"""What a run is made of, out of its settings. Building it starts nothing, sends nothing and writes nothing."""
+"""What a run is made of, out of its settings. Building it sends nothing, writes nothing, and starts at most a trial of bubblewrap."""
 
 import os
 import random

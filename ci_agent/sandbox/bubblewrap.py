@@ -24,6 +24,22 @@ _KEPT_BY_ROOT: Final = (
 """With more of them root could undo the mounts."""
 
 
+DAEMONS: Final = (
+    "/run/containerd",
+    "/run/crio",
+    "/run/dbus",
+    "/run/docker.sock",
+    "/run/incus",
+    "/run/libvirt",
+    "/run/lxd",
+    "/run/podman",
+    "/run/snapd.socket",
+    "/run/systemd/private",
+    "/run/user",
+)
+"""Where those listen who would start a program outside the sandbox for whoever asks."""
+
+
 def find_bubblewrap(search_path: str) -> str | None:
     """Where bubblewrap is, on absolute folders of a PATH; None: nowhere."""
     folders = [folder for folder in search_path.split(os.pathsep) if os.path.isabs(folder)]
@@ -35,9 +51,11 @@ def why_unusable(program: str) -> str | None:
 
     Many systems forbid the namespaces that it needs, to it or to all but root.
     """
-    argv = [*wrapper_for(Access(), program).argv, "true"]
+    argv = [*wrapper_for(Access(), program).argv, "/bin/true"]
     try:
-        done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TRIAL_S, check=False)
+        done = subprocess.run(
+            argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TRIAL_S, check=False, env={}
+        )
     except (OSError, subprocess.SubprocessError) as error:
         return str(error)
     return None if done.returncode == 0 else done.stderr.decode("utf-8", "replace").strip() or f"exit {done.returncode}"
@@ -73,8 +91,9 @@ def _protect(access: Access) -> Iterator[str]:
 
 
 def _hide(access: Access) -> Iterator[str]:
-    folders = [path for path in access.hidden if os.path.isdir(path)]
-    for path in filter(os.path.lexists, access.hidden):
+    hidden = list(filter(os.path.lexists, (*DAEMONS, *access.hidden)))
+    folders = [path for path in hidden if os.path.isdir(path)]
+    for path in hidden:
         yield from ("--tmpfs", path) if path in folders else ("--ro-bind", "/dev/null", path)
     for path in access.readable:
         yield from ("--ro-bind-try", path, path)
