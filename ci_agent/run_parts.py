@@ -1,4 +1,4 @@
-"""What a run is made of, out of its settings. Building it sends nothing, writes nothing, and starts at most a trial of bubblewrap."""
+"""What a run is made of, out of its settings. Building it sends and writes nothing; at most it tries bubblewrap."""
 
 import os
 import random
