@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -193,3 +194,94 @@ def test_a_reader_that_leaves_early_makes_the_run_fail_in_its_record_too(
     assert result["error"] == "the result could not be written to stdout: Broken pipe"
     assert verify(workspace / "t.json") == []
     assert b"Traceback" not in stderr
+
+
+def check_that_it_was_cancelled(workspace: Path, exit_code: int) -> None:
+    result = json.loads((workspace / "t.json").read_text())["result"]
+    assert (result["reason"], result["exit_code"]) == ("cancelled", exit_code)
+    assert verify(workspace / "t.json") == []
+    assert not (workspace / "after.txt").exists()
+
+
+def test_a_run_with_a_deaf_command_is_over_within_five_seconds(
+    workspace: Path, environment: dict[str, str], script: Write, policy: Write
+) -> None:
+    script(TURNS), policy(POLICY)
+    (workspace / "wait.sh").write_text(f"trap '' TERM INT HUP\n{WAIT}sleep 300\n")
+    process = start(workspace, environment, [])
+    pids = [int(pid) for pid in wait_for(workspace / "pids", process).split()]
+    signalled = time.monotonic()
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=30)
+    assert time.monotonic() - signalled < 5
+    assert process.returncode == 143
+    check_that_it_was_cancelled(workspace, 143)
+    assert [is_alive(pid) for pid in pids] == [False] * len(pids)
+
+
+def test_a_second_signal_does_not_let_commands_finish(
+    workspace: Path, environment: dict[str, str], script: Write, policy: Write
+) -> None:
+    script(TURNS), policy(POLICY)
+    cleaning = "trap 'touch cleaning; sleep 1.5; touch cleaned' TERM\n"
+    (workspace / "wait.sh").write_text(cleaning + WAIT.removesuffix("sleep 300\n") + "wait")
+    process = start(workspace, environment, [])
+    wait_for(workspace / "pids", process)
+    process.send_signal(signal.SIGINT)
+    wait_for(workspace / "cleaning", process)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=30)
+    assert process.returncode == 130
+    check_that_it_was_cancelled(workspace, 130)
+    assert not (workspace / "cleaned").exists()
+
+
+def test_the_death_of_the_shell_that_runs_the_command_ends_the_run(
+    workspace: Path, environment: dict[str, str], script: Write, policy: Write
+) -> None:
+    """What the GitHub runner does to a plain `run: ci-agent ...`: its signals reach bash, and bash alone."""
+    script(TURNS), policy(POLICY)
+    (workspace / "wait.sh").write_text(WAIT)
+    process = start(workspace, environment, ["bash", "-e", "-c", '"$@"; true', "bash"])
+    pids = [int(pid) for pid in wait_for(workspace / "pids", process).split()]
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=10)  # until nobody holds the pipe any more
+    check_that_it_was_cancelled(workspace, 143)
+    assert [is_alive(pid) for pid in pids] == [False] * len(pids)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
+def test_a_shell_that_ends_in_exec_hands_its_signals_on(
+    workspace: Path, environment: dict[str, str], script: Write, policy: Write, number: signal.Signals
+) -> None:
+    script(TURNS), policy(POLICY)
+    (workspace / "wait.sh").write_text(WAIT)
+    process = start(workspace, environment, ["bash", "-e", "-c", 'exec "$@"', "bash"])
+    pids = [int(pid) for pid in wait_for(workspace / "pids", process).split()]
+    process.send_signal(number)
+    process.communicate(timeout=10)
+    assert process.returncode == 128 + number
+    check_that_it_was_cancelled(workspace, 128 + number)
+    assert [is_alive(pid) for pid in pids] == [False] * len(pids)
+
+
+def test_the_first_process_of_a_container_can_be_signalled(
+    workspace: Path, environment: dict[str, str], script: Write, policy: Write
+) -> None:
+    container = ["unshare", "--pid", "--fork", "--mount-proc"]
+    if os.geteuid() != 0 or not shutil.which("unshare") or subprocess.run([*container, "true"], check=False).returncode:
+        pytest.skip("no process namespace with a /proc of its own to be had here")
+    script(TURNS), policy(POLICY)
+    (workspace / "wait.sh").write_text(WAIT)
+    process = start(workspace, environment, container)
+    wait_for(workspace / "pids", process)
+    os.kill(child_of(process.pid), signal.SIGTERM)
+    process.communicate(timeout=30)
+    assert process.returncode == 143
+    check_that_it_was_cancelled(workspace, 143)
+
+
+def child_of(parent: int) -> int:
+    stats = (file.read_text().rpartition(")") for file in Path("/proc").glob("[0-9]*/stat"))
+    (child,) = (int(head.split(" ")[0]) for head, _, tail in stats if int(tail.split()[1]) == parent)
+    return child

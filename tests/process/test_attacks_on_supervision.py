@@ -170,3 +170,33 @@ def test_what_starts_commands_has_no_variable_of_ours(run: Run, processes: Proce
         pytest.skip("only root may look into it")
     names = run(f"tr '\\0' '\\n' < /proc/{SERVER}/environ | cut -d= -f1").output.head.decode().split()
     assert set(names) <= {"LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "LC_CTYPE"}
+
+
+KILLED_RUN = f"""
+import os, signal, subprocess, sys, time
+from pathlib import Path
+Path("wait.sh").write_text({CANARY + "; echo $$ $PPID $(cat canary) > new; mv new pids; exec sleep 60"!r})
+Path("policy.yml").write_text('policy: 1\\nrules: [{{id: wait, allow: bash, command: ["bash wait.sh"]}}]\\n')
+Path("script.yaml").write_text('turns: [{{tool_calls: [{{name: bash, arguments: {{command: bash wait.sh}}}}]}}]')
+options = [] if sys.flags.no_site == 0 else ["-S"]
+words = ["-m", "ci_agent", "run", "--policy", "policy.yml", "--model", "scripted:script.yaml", "Go."]
+run = subprocess.Popen([sys.executable, *options, *words], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+while not os.path.exists("pids"):
+    assert run.poll() is None
+    time.sleep(0.01)
+run.kill()
+run.wait()
+deadline = time.monotonic() + 2
+pids = Path("pids").read_text().split()
+while (alive := [pid for pid in pids if Path(f"/proc/{{pid}}").exists()]) and time.monotonic() < deadline:
+    time.sleep(0.01)
+print(len(pids), alive)
+"""
+
+
+def test_nothing_outlives_a_run_of_an_ordinary_user_that_is_killed(as_nobody: Callable[[str], str]) -> None:
+    assert as_nobody(KILLED_RUN) == "3 []\n"
+
+
+def test_nothing_outlives_a_run_that_is_killed(python: Callable[[str], str]) -> None:
+    assert python(KILLED_RUN) == "3 []\n"
