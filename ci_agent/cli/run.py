@@ -105,7 +105,12 @@ Examples:
     help="With --model replay:FILE, exit 1 when calls ended otherwise, or with any other result.",
 )
 @option(
-    "--sandbox", type=click.Choice(["auto", "required", "off"]), default="auto", show_default=True, help="OS sandbox."
+    "--sandbox",
+    type=click.Choice(["auto", "required", "off"]),
+    default="auto",
+    show_default=True,
+    help="Have the kernel hold commands to what they were allowed for, by Landlock or bubblewrap: if it can, or else exit "
+    "3, or not at all.",
 )
 @option("--pass-env", metavar="NAME", multiple=True, help="Let commands have this variable. Repeatable.")
 @option("--secret-env", metavar="NAME", multiple=True, help="Redact the value of this variable. Repeatable.")
