@@ -1,4 +1,4 @@
-"""The README and the page of models are true: their files are written, their commands run and print what is shown."""
+"""The README and the pages of models and reports are true: their commands run and print what is shown."""
 
 import os
 import re
@@ -11,10 +11,12 @@ import pytest
 import ci_agent
 from ci_agent.exit_codes import EXIT_CODES
 from ci_agent.providers.table import PROVIDERS
+from ci_agent.reports.table import FORMATS
 
 ROOT = Path(ci_agent.__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 MODELS = (ROOT / "docs" / "models.md").read_text()
+REPORTS = (ROOT / "docs" / "reports.md").read_text()
 REPLAY = (ROOT / "docs" / "replay.md").read_text()
 
 BLOCK = re.compile(
@@ -128,3 +130,8 @@ def test_the_page_of_models_names_every_provider() -> None:
     table = MODELS.partition("| provider |")[2].partition("\n\n")[0]
     named = {word for row in table.splitlines()[2:] for word in re.findall(r"`([a-z-]+)`", row.split("|")[1])}
     assert named == set(PROVIDERS)
+
+
+def test_the_page_of_reports_names_every_format() -> None:
+    table = REPORTS.partition("| `--format` |")[2].partition("\n\n")[0]
+    assert [row.split("`")[1] for row in table.splitlines()[2:]] == list(FORMATS)
