@@ -4,11 +4,13 @@ import os
 import pwd
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Final
 
 from ci_agent.errors import ToolError
 from ci_agent.json_types import JsonObject
 from ci_agent.policy.call_access import call_access, closed_places
 from ci_agent.policy.decide import Policy
+from ci_agent.policy.protected import Surroundings
 from ci_agent.sandbox.access import Access, lies_in
 from ci_agent.sandbox.confinement import Confine, Confined
 from ci_agent.sandbox.private_folder import PrivateFolder
@@ -16,6 +18,9 @@ from ci_agent.sandbox.ruleset import TooManyEntriesError
 from ci_agent.sandbox.sandbox import Sandbox, confine
 from ci_agent.sandbox.secret_places import secret_places
 from ci_agent.workspace import Workspace
+
+_CACHES: Final = {"GOCACHE": ".cache/go-build"}
+"""Variables that say where a cache is, and where it is in a home folder without them."""
 
 
 def create_confine(
@@ -37,6 +42,7 @@ def create_confine(
         if access is None:
             raise ToolError("what this command would do has changed since it was allowed, so it was not run; try again")
         access = access.with_writable(temporary)
+        environment |= _private_caches(access, policy.site.around, temporary)
         try:
             confinement = confine(sandbox, access)
         except TooManyEntriesError as error:
@@ -44,6 +50,16 @@ def create_confine(
         return Confined(confinement, environment, _explain(access, sandbox, policy.site.workspace, temporary))
 
     return confine_call
+
+
+def _private_caches(access: Access, around: Surroundings, temporary: str) -> dict[str, str]:
+    """For tools that do not work at all when their cache in the home folder cannot be written."""
+    return {
+        variable: os.path.join(temporary, os.path.basename(cache))
+        for variable, cache in _CACHES.items()
+        if variable not in around.exported
+        and not (around.home and any(lies_in(str(around.home / cache), place) for place in access.writable))
+    }
 
 
 def _home_of_user() -> Path | None:

@@ -109,7 +109,7 @@ Examples:
     type=click.Choice(["auto", "required", "off"]),
     default="auto",
     show_default=True,
-    help="Have the kernel hold commands to what they were allowed for, by Landlock or bubblewrap: if it can, or else exit "
+    help="Have the kernel hold commands to what they were allowed for, by Landlock or bubblewrap: if it can, or exit "
     "3, or not at all.",
 )
 @option("--pass-env", metavar="NAME", multiple=True, help="Let commands have this variable. Repeatable.")
