@@ -35,7 +35,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "structured_output",
         "tracing",
     ),
-    ("explain", "ready_policy", "recorded_runs", "run_settings"),
+    ("explain", "ready_policy", "recorded_runs", "run_settings", "tasks"),
     ("ending", "run_parts"),
     ("precautions",),
     ("compose",),

@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -107,9 +107,18 @@ def read_config(ctx: click.Context, _parameter: click.Parameter, path: str | Non
         if wrong:
             raise document.error((key,), wrong)
     places = {key: document.place((key,)) for key in document.value}
-    ctx.meta[_PLACES] = {options[key].name: f"{path}:{place.line}:{place.column}" for key, place in places.items()}
-    ctx.default_map = {options[key].name or key: value for key, value in document.value.items()}
+    told = {options[key].name or key: f"{path}:{place.line}:{place.column}" for key, place in places.items()}
+    add_defaults(ctx, {options[key].name or key: value for key, value in document.value.items()}, told, over=False)
     return path
+
+
+def add_defaults(ctx: click.Context, values: Mapping[str, Any], places: Mapping[str, str], *, over: bool) -> None:
+    """Make values the defaults of options, by their parameters' names; `over` those that other files have set, or
+    beneath them, whichever is read first."""
+    before = ctx.default_map or {}
+    told = ctx.meta.get(_PLACES, {})
+    ctx.default_map = {**before, **values} if over else {**values, **before}
+    ctx.meta[_PLACES] = {**told, **places} if over else {**places, **told}
 
 
 def _problem(ctx: click.Context, parameter: click.Option, value: Json) -> str | None:

@@ -2,10 +2,11 @@
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from ci_agent.cli.report_files import write_reports
 from ci_agent.cli.streams import stdout_problem, write_stream
 from ci_agent.errors import ConfigurationError
 from ci_agent.json_types import Json, JsonObject
@@ -32,9 +33,14 @@ class RecordLines:
 
 
 def deliver(
-    result: RunResult, output: OutputFormat | None, answer_file: Path | None, *, lost_record: str | None = None
+    result: RunResult,
+    output: OutputFormat | None,
+    answer_file: Path | None,
+    reports: Mapping[str, Path],
+    *,
+    lost_record: str | None = None,
 ) -> JsonObject:
-    """Write the answer to its file and the result to stdout; returns the document.
+    """Write the answer and the reports to their files and the result to stdout; returns the document.
 
     It says so, in its file too, when something of that was not possible. `lost_record` is why the lines of the journal
     that were to be printed were not.
@@ -42,6 +48,7 @@ def deliver(
     document = result.transcript
     if answer_file is not None:
         document = _amended(document, result, write_answer(answer_file, result))
+    document = _amended(document, result, write_reports(document, reports))
     if output == "jsonl":
         problem = lost_record
     else:

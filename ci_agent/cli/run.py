@@ -29,6 +29,14 @@ from ci_agent.cli.output import (
     deliver,
 )
 from ci_agent.cli.streams import stdout_problem, write_stream
+from ci_agent.cli.report_files import read_reports
+from ci_agent.cli.task_options import (
+    given_task,
+    inline_schema,
+    read_task_prompt,
+    refuse_inputs_without_task,
+    task_options,
+)
 from ci_agent.compose import create_redactor, run
 from ci_agent.errors import CIAgentError, ConfigurationError, InternalError, system_refusal
 from ci_agent.json_types import JsonObject, parse_json
@@ -40,9 +48,11 @@ from ci_agent.prompts import ContextText
 from ci_agent.providers.table import known_models
 from ci_agent.ready_policy import load_policy
 from ci_agent.reports.outcome import outcome_line
+from ci_agent.reports.table import FORMATS
 from ci_agent.reports.text import render_text
 from ci_agent.run_settings import Observers, RunResult, RunSettings
 from ci_agent.signals import cancel_on_signals
+from ci_agent.tasks import Task
 from ci_agent.terminal import inert_lines, printable
 from ci_agent.text_files import read_text_file
 from ci_agent.tools.table import TOOL_NAMES
@@ -56,11 +66,13 @@ EPILOG = """\b
 Examples:
   ci-agent run --policy read-only --model scripted:demo.yaml "What does this project do?"
   git diff | ci-agent run --policy review --model scripted:demo.yaml --prompt-file -
+  ci-agent run --task tasks/review.yaml --input base=origin/main -- src/*.py
 """
 
 
 @click.command("run", epilog=EPILOG)
-@click.argument("prompt", required=False)
+@click.argument("prompt", nargs=-1)
+@task_options
 @option("--prompt-file", metavar="FILE", help="Read the prompt from FILE; - reads stdin.")
 @option("--context-file", metavar="FILE", multiple=True, help="Add FILE, marked as untrusted data. Repeatable.")
 @option("--system-file", metavar="FILE", help="Replace the system prompt.")
@@ -91,6 +103,12 @@ Examples:
     help="What goes to stdout: the transcript, its journal, or the answer. [default: json]",
 )
 @option("--answer-file", metavar="FILE", help="Write the final answer here.")
+@option(
+    "--report",
+    metavar="FORMAT=FILE",
+    multiple=True,
+    help=f"Write a report when the run has ended: {', '.join(FORMATS)}. Repeatable.",
+)
 @option("--quiet", is_flag=True, help="Silent on success, loud on failure; stdout only if --output is given.")
 @option("--verbose", is_flag=True, help="Show results and answers as they come.")
 @option("--fail-on-denied", type=WHEN, default="all", show_default=True, help="Exit 5 when calls were denied.")
@@ -127,9 +145,13 @@ Examples:
 def run_command(**flags: Any) -> int:
     """Run an agent on PROMPT under a policy, without asking anybody anything.
 
+    With --task FILE the prompt, the policy and all else stand in the file, flags come before it, and the arguments are
+    the files that its prompt is about.
+
     Every option can also be given as a CI_AGENT_* variable (--max-turns: CI_AGENT_MAX_TURNS).
     """
     settings = _settings(flags)
+    reports = read_reports(flags["report"])
     output: OutputFormat | None = flags["output"] or (None if flags["quiet"] else "json")
     answer_file = _optional_path(flags["answer_file"])
     if answer_file:
@@ -138,7 +160,8 @@ def run_command(**flags: Any) -> int:
     log = partial(_log, redactor)
     record_lines = RecordLines() if output == "jsonl" else None
     result = _run(settings, output, flags, redactor, record_lines)
-    document = deliver(result, output, answer_file, lost_record=record_lines.problem if record_lines else None)
+    lost_record = record_lines.problem if record_lines else None
+    document = deliver(result, output, answer_file, reports, lost_record=lost_record)
     exit_code: int = document["result"]["exit_code"]
     if not flags["quiet"]:
         log(printable(outcome_line(document)))
@@ -203,12 +226,14 @@ def _settings(flags: Mapping[str, Any]) -> RunSettings:
         policy = load_policy(flags["policy"], workspace=flags["workspace"])
     with blamed_on("tools"):
         tools = _tools(flags["tools"])
+    task = given_task()
+    prompt, context = _prompt(flags), () if task is None else read_task_prompt(task, flags)
     return RunSettings(
-        prompt=_prompt(flags),
+        prompt=prompt,
         policy=policy,
         model=flags["model"],
         model_settings=read_model_settings(flags),
-        context=_context(flags),
+        context=(*context, *_context(flags)),
         system_prompt=_optional_text(flags["system_file"], "system prompt file"),
         append_system_prompt=_optional_text(flags["append_system_file"], "system prompt file"),
         tools=tools,
@@ -220,7 +245,7 @@ def _settings(flags: Mapping[str, Any]) -> RunSettings:
             timeout_s=flags["timeout"],
         ),
         tool_timeout_s=flags["tool_timeout"],
-        output_schema=_schema(flags["output_schema"]),
+        output_schema=_schema(flags["output_schema"], task),
         transcript=_optional_path(flags["transcript"]),
         keep_journal=flags["keep_journal"],
         lock=_optional_path(flags["lock"]),
@@ -244,7 +269,11 @@ def _secret_files(key_file: str | None) -> tuple[Path, ...]:
 
 
 def _prompt(flags: Mapping[str, Any]) -> str:
-    prompt, file = flags["prompt"], flags["prompt_file"]
+    words, file = flags["prompt"], flags["prompt_file"]
+    refuse_inputs_without_task(flags)
+    if len(words) > 1:
+        raise click.UsageError("PROMPT is one argument: put it in quotes.")
+    prompt = words[0] if words else None
     if prompt is not None and file is not None:
         raise click.UsageError("Give PROMPT or --prompt-file, not both.")
     if file is not None or prompt == "-":
@@ -278,9 +307,9 @@ def _tools(text: str | None) -> tuple[str, ...] | None:
     return names
 
 
-def _schema(path: str | None) -> JsonObject | None:
+def _schema(path: str | None, task: Task | None) -> JsonObject | None:
     if path is None:
-        return None
+        return inline_schema(task)
     try:
         schema = parse_json(read_text_file(path, "output schema", max_bytes=MAX_OUTPUT_SCHEMA_BYTES))
     except ValueError as error:

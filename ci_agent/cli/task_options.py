@@ -1,0 +1,129 @@
+"""The options of `run` that name a task file and give its inputs; what the file says becomes the options' defaults."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import click
+
+from ci_agent.cli.options import add_defaults, option
+from ci_agent.errors import ConfigurationError
+from ci_agent.json_types import JsonObject
+from ci_agent.prompts import ContextText
+from ci_agent.tasks import Task, load_task, read_inputs, render_task
+from ci_agent.text_files import read_text_file
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+_TASK = "ci_agent.task"
+"""Key of the context's `meta`."""
+
+
+def _read_task(ctx: click.Context, _parameter: click.Parameter, path: str | None) -> str | None:
+    """Callback of `--task`."""
+    if path is not None:
+        task = load_task(path)
+        ctx.meta[_TASK] = task
+        add_defaults(ctx, _defaults(task), dict.fromkeys(_defaults(task), path), over=True)
+    return path
+
+
+_OPTIONS = (
+    option("--task", metavar="FILE", is_eager=True, callback=_read_task, help="Run a task file; PROMPT is then FILES."),
+    click.option("--input", "inputs", metavar="NAME=VALUE", multiple=True, help="An input of the task. Repeatable."),
+    click.option(
+        "--input-file", "input_files", metavar="NAME=FILE", multiple=True, help="The same, from a file. Repeatable."
+    ),
+)
+
+
+def task_options(command: Decorated) -> Decorated:
+    """`--task`, `--input` and `--input-file`, passed as `task`, `inputs` and `input_files`."""
+    for add in reversed(_OPTIONS):
+        command = add(command)
+    return command
+
+
+def given_task() -> Task | None:
+    """The task that the command line names; None: it names none."""
+    task: Task | None = click.get_current_context().meta.get(_TASK)
+    return task
+
+
+def read_task_prompt(task: Task, flags: Mapping[str, Any]) -> tuple[str, tuple[ContextText, ...]]:
+    """The task's prompt with its inputs and files, and the texts that it shows as untrusted."""
+    given = {**_pairs(flags["inputs"], "--input"), **_files(flags["input_files"])}
+    files = flags["prompt"]
+    if files and not task.takes_files:
+        raise click.UsageError(f"{task.file} takes no files: its prompt has no {{{{ files }}}}.")
+    prompt, texts = render_task(task, read_inputs(task.document.inputs, given, task.file), files)
+    return prompt, (*_context(task), *texts)
+
+
+def refuse_inputs_without_task(flags: Mapping[str, Any]) -> None:
+    """Raises UsageError."""
+    if flags["inputs"] or flags["input_files"]:
+        raise click.UsageError("--input and --input-file give the inputs of a task: name it with --task FILE.")
+
+
+def inline_schema(task: Task | None) -> JsonObject | None:
+    """The output schema that stands in the task file itself."""
+    schema = None if task is None else task.document.output_schema
+    return schema if isinstance(schema, dict) else None
+
+
+def _context(task: Task) -> tuple[ContextText, ...]:
+    return tuple(ContextText(file, read_text_file(file, "context file")) for file in task.context_files)
+
+
+def _pairs(given: tuple[str, ...], flag: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for pair in given:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise click.BadParameter(f"{pair!r} is not NAME=VALUE", param_hint=flag)
+        if name in found:
+            raise click.BadParameter(f"{name} is given twice", param_hint=flag)
+        found[name] = value
+    return found
+
+
+def _files(given: tuple[str, ...]) -> dict[str, str]:
+    pairs = _pairs(given, "--input-file")
+    return {name: read_text_file(path, f"file of the input {name}") for name, path in pairs.items()}
+
+
+def _defaults(task: Task) -> dict[str, Any]:
+    """What the file says, by the names of the options' parameters."""
+    said = task.document
+    limits = said.limits
+    values = {
+        "policy": task.policy,
+        "model": said.model,
+        "fallback_model": said.fallback_models,
+        "thinking": said.thinking,
+        "tools": None if said.tools is None else ",".join(said.tools),
+        "max_turns": limits.max_turns,
+        "max_tool_calls": limits.max_tool_calls,
+        "max_tokens": limits.max_tokens,
+        "max_cost_usd": limits.max_cost_usd,
+        "timeout": limits.timeout_s,
+        "output_schema": task.output_schema_file,
+        "append_system_file": task.append_system_file,
+        "fail_on_denied": said.fail_on_denied,
+        "fail_on_error": said.fail_on_error,
+        "sandbox": said.sandbox,
+        "transcript": said.transcript,
+        "answer_file": said.answer_file,
+        "report": None if said.reports is None else [f"{name}={file}" for name, file in said.reports.items()],
+    }
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def require_task(path: str) -> Task:
+    """A task and all that it names, looked at as a run would; raises what the run would raise before it begins."""
+    task = load_task(path)
+    for file in task.context_files:
+        read_text_file(file, "context file")
+    if task.document.reports and "" in task.document.reports.values():
+        raise ConfigurationError(f"{task.file}: a report needs a file")
+    return task

@@ -1,0 +1,109 @@
+"""A task file becomes a task: checked, its references known, its paths resolved."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import re2
+
+from ci_agent.spelling import nearest
+from ci_agent.strict_yaml import YamlDocument, read_yaml, validate
+from ci_agent.tasks.document import InputModel, TaskDocument
+from ci_agent.tasks.inputs import value_problem
+
+REFERENCE: Final = re.compile(r"\{\{\s*(?P<name>[^{}]*?)\s*\}\}")
+"""`{{ NAME }}` in a prompt."""
+
+FILES: Final = "files"
+"""The reference that stands for the files of the run."""
+
+_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,49}")
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    file: str
+    """As it was named."""
+    document: TaskDocument
+    policy: str
+    """A shipped name, or a path that holds from the current folder."""
+    context_files: tuple[str, ...]
+    output_schema_file: str | None
+    append_system_file: str | None
+
+    @property
+    def takes_files(self) -> bool:
+        return any(found["name"] == FILES for found in REFERENCE.finditer(self.document.prompt))
+
+
+def load_task(path: str | Path) -> Task:
+    """The task at `path`; InvalidFileError with its place for anything that cannot be run."""
+    read = read_yaml(path, "task")
+    document = validate(read, TaskDocument)
+    for name, spec in document.inputs.items():
+        _check_input(name, spec, read)
+    _check_references(document, read)
+    folder = Path(path).parent
+    schema = document.output_schema
+    return Task(
+        file=str(path),
+        document=document,
+        policy=_beside(folder, document.policy) if _is_path(document.policy) else document.policy,
+        context_files=tuple(_beside(folder, file) for file in document.context_files or ()),
+        output_schema_file=_beside(folder, schema) if isinstance(schema, str) else None,
+        append_system_file=_beside(folder, document.append_system_file) if document.append_system_file else None,
+    )
+
+
+def _is_path(policy: str) -> bool:
+    """As for `--policy`: what has a slash or a suffix is a file, anything else a shipped name."""
+    return "/" in policy or Path(policy).suffix != ""
+
+
+def _beside(folder: Path, name: str) -> str:
+    return str(folder / name)
+
+
+def _check_input(name: str, spec: InputModel, read: YamlDocument) -> None:
+    where = ("inputs", name)
+    if name == FILES or not _NAME.fullmatch(name):
+        raise read.error(where, f"{name!r} is no name of an input: a small letter, then small letters, digits and _")
+    for problem in _spec_problems(spec):
+        raise read.error(where, problem)
+    if spec.default is not None:
+        wrong = value_problem(spec, spec.default)
+        if wrong:
+            raise read.error((*where, "default"), f"the default {wrong}")
+
+
+def _spec_problems(spec: InputModel) -> Iterator[str]:
+    if (spec.type == "choice") != bool(spec.of):
+        yield "a choice needs `of`, the words to choose from" if spec.type == "choice" else "only a choice has `of`"
+    if spec.pattern is not None and spec.type != "string":
+        yield "only a string has a `pattern`"
+    if spec.min is not None and spec.type not in {"integer", "number"}:
+        yield "only a number has a `min`"
+    if spec.max is not None and spec.type not in {"integer", "number", "string"}:
+        yield "only a number or a string has a `max`"
+    if spec.pattern is not None:
+        try:
+            re2.compile(spec.pattern)
+        except re2.error as error:
+            yield f"the pattern is no regular expression (RE2): {error}"
+
+
+def _check_references(document: TaskDocument, read: YamlDocument) -> None:
+    for found in REFERENCE.finditer(document.prompt):
+        name = found["name"]
+        spec = document.inputs.get(name)
+        if name != FILES and spec is None:
+            meant = nearest(name, [FILES, *document.inputs])
+            hint = f"; did you mean {meant!r}?" if meant else ""
+            raise read.error(("prompt",), f"{found[0]} refers to no input{hint}")
+        if spec is not None and spec.type == "text":
+            raise read.error(
+                ("prompt",),
+                f"{found[0]} is untrusted text, which has no place in the prompt: it is shown to the model as data",
+            )
