@@ -30,7 +30,7 @@ def start_leader(request: Request, stdout: int, stderr: int) -> int:
     error = os.read(read_end, _MOST_TOLD_BYTES)
     os.close(read_end)
     if error:
-        os.waitpid(pid, 0)
+        os.waitpid(pid, 0)  # it is about to exit
         number, text = json.loads(error)
         raise OSError(number, os.strerror(number), text) if number else RuntimeError(text)
     return pid

@@ -1,15 +1,16 @@
-"""The kernel's process tree below a process: looking at it, and killing in it without hitting the wrong process.
-
-Linux only: elsewhere nothing can be seen, and `processes_below` is empty.
-"""
+"""The kernel's process tree below a process: looking at it, and killing in it without hitting the wrong process."""
 
 import os
 import signal
+import sys
 import time
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from ci_agent.spawn.kernel import open_pidfd
+
+SEES_TREES = sys.platform == "linux"
+"""Elsewhere (macOS) no orphan can be found: `processes_below` is empty, and a command ends with its process group."""
 
 END_WITHIN_S = 30.0
 """As long as it takes a process without priority to kill a thousand that are busy."""
@@ -48,11 +49,7 @@ def processes_below(top: int, spare: Collection[int] = ()) -> list[Process]:
 
 
 def _all_processes() -> Iterator[Process]:
-    try:
-        names = os.listdir("/proc")
-    except FileNotFoundError:  # macOS
-        return
-    for name in names:
+    for name in os.listdir("/proc") if SEES_TREES else ():
         if name.isdigit() and (process := _read_process(int(name))):
             yield process
 
@@ -120,8 +117,8 @@ def _kill(process: Process) -> None:
         os.close(pidfd)
 
 
-def signal_group(leader: int, number: signal.Signals) -> bool:
-    """Signal a process group at once, before any of it can fork; False if nobody is in it."""
+def signal_group(leader: int, number: int) -> bool:
+    """Signal a process group at once, before any of it can fork (with 0 only ask for it); False if nobody is in it."""
     try:
         os.killpg(leader, number)
     except (ProcessLookupError, PermissionError):  # macOS says the second of a group of zombies
@@ -129,22 +126,14 @@ def signal_group(leader: int, number: signal.Signals) -> bool:
     return True
 
 
-def reap_children() -> Iterator[tuple[int, int]]:
-    """Bury the children that have ended: id, and exit status or negative signal."""
+def reap_children() -> tuple[dict[int, int], bool]:
+    """Bury the children that have ended: exit status or negative signal by id, and whether there are others."""
+    ended: dict[int, int] = {}
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
         except ChildProcessError:
-            return
+            return ended, False
         if pid == 0:
-            return
-        yield pid, os.waitstatus_to_exitcode(status)
-
-
-def has_children() -> bool:
-    """Whether any is left, buried or not."""
-    try:
-        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError:
-        return False
-    return True
+            return ended, True
+        ended[pid] = os.waitstatus_to_exitcode(status)

@@ -130,7 +130,7 @@ def _become_supervisor(server: _Server, control: socket.socket) -> NoReturn:
 
 def _bury(server: _Server) -> None:
     """Close the call of each supervisor that has ended, after ending what it left."""
-    for pid, status in reap_children():
+    for pid, status in reap_children()[0].items():
         control = server.calls.pop(pid, None)
         if control is None:  # an orphan
             continue

@@ -19,8 +19,9 @@ from ci_agent.spawn.child_signal import clear_wake_ups, open_wake_ups
 from ci_agent.spawn.kernel import become_subreaper, come_first, open_pidfd
 from ci_agent.spawn.leader import start_leader
 from ci_agent.spawn.process_tree import (
+    HANGS_AFTER_S,
+    SEES_TREES,
     end_below,
-    has_children,
     processes_below,
     reap_children,
     signal_group,
@@ -40,6 +41,8 @@ from ci_agent.spawn.protocol import (
 from ci_agent.spawn.tree_limits import TreeLimits, exceeded
 
 SERVER_GONE = "the process that starts commands was killed, by the command or from outside"
+
+_PAUSE_S = 0.001
 
 LOOK_EVERY_S = 0.1
 _LOOKING_SHARE = 0.1
@@ -67,7 +70,7 @@ def supervise(control: socket.socket, owner: int | None) -> bool:
         come_first()
         wake_ups = open_wake_ups()
         lives = [descriptor for descriptor in (owner, open_pidfd(os.getppid())) if descriptor is not None]
-        while _next_comes(control, lives) and not has_children():
+        while _next_comes(control, lives) and _nothing_is_left():
             request, streams = receive_request(control)
             command = _start(request, streams, control)
             if command is not None:
@@ -77,7 +80,11 @@ def supervise(control: socket.socket, owner: int | None) -> bool:
         pass
     except Exception:  # noqa: BLE001 - nobody reads the standard error of this process
         _report(control, Broken(traceback.format_exc()))
-    return not has_children()
+    return _nothing_is_left()
+
+
+def _nothing_is_left() -> bool:
+    return not reap_children()[1]
 
 
 def _next_comes(control: socket.socket, lives: Collection[int]) -> bool:
@@ -122,8 +129,7 @@ def _watch(command: _Command, limits: TreeLimits, wake_ups: int, lives: Collecti
 
 def _has_members(command: _Command) -> bool:
     """Bury the dead; tell at once that the leader has ended if others have not."""
-    _reap(command)
-    if not has_children():
+    if not _reap(command) and (SEES_TREES or not signal_group(command.leader, 0)):
         return False
     if command.status is not None and not command.is_told:
         command.is_told = True
@@ -131,10 +137,11 @@ def _has_members(command: _Command) -> bool:
     return True
 
 
-def _reap(command: _Command) -> None:
-    for pid, status in reap_children():
-        if pid == command.leader:
-            command.status = status
+def _reap(command: _Command) -> bool:
+    """Bury the dead; whether there are others."""
+    ended, are_others = reap_children()
+    command.status = ended.get(command.leader, command.status)
+    return are_others
 
 
 def _shall_finish(command: _Command) -> bool:
@@ -153,10 +160,13 @@ def _receive(control: socket.socket) -> bytes:
 
 
 def _end(command: _Command) -> None:
-    if command.status is None:
-        signal_group(command.leader, signal.SIGKILL)
-    was_running = end_below(os.getpid())
-    _reap(command)
+    was_running = False
+    if command.status is None or not SEES_TREES:
+        was_running = signal_group(command.leader, signal.SIGKILL)
+    was_running |= end_below(os.getpid())
+    given_up_at = time.monotonic() + HANGS_AFTER_S
+    while _reap(command) and command.status is None and time.monotonic() < given_up_at:
+        time.sleep(_PAUSE_S)
     if command.is_told:
         _report(command.control, Finished(was_running, command.killed_because))
     else:

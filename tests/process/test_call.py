@@ -306,3 +306,40 @@ def test_five_sleeps_at_once_take_as_long_as_one(run: Run) -> None:
         thread.join()
     assert [result.exit_status for result in results] == [0] * 5
     assert time.monotonic() - started < 4.5
+
+
+def test_where_no_tree_can_be_seen_the_group_is_killed(
+    python: Callable[[str], str], is_alive: Callable[[str], bool]
+) -> None:
+    """As on macOS. The supervisor is one process of the test's own, without its server."""
+    script = """
+import os, socket, sys
+from ci_agent.spawn import process_tree, supervisor
+from ci_agent.spawn.protocol import FINISH, Request, decode_report, send_request
+from ci_agent.spawn.tree_limits import TreeLimits
+process_tree.SEES_TREES = supervisor.SEES_TREES = False
+supervisor.become_subreaper = lambda: False
+supervisor.open_pidfd = lambda pid: None
+ours, theirs = socket.socketpair()
+if os.fork() == 0:
+    ours.close()
+    os._exit(not supervisor.supervise(theirs, None))
+theirs.close()
+reports = ours.makefile("rb")
+def ask(command):
+    send_request(ours, Request(["sh", "-c", command], os.getcwd(), dict(os.environ), TreeLimits(1, 1)), [1, 2])
+    return decode_report(reports.readline())
+print(ask("exit 3"))
+print(ask("sh -c 'echo $$ > pid; exec sleep 60' & until [ -s pid ]; do :; done"))
+ours.send(FINISH)
+print(decode_report(reports.readline()))
+ours.close(), reports.close()
+print(os.waitstatus_to_exitcode(os.wait()[1]))
+"""
+    assert python(script).splitlines() == [
+        "Exited(status=3, has_left=False, killed_because=None)",
+        "Exited(status=0, has_left=True, killed_because=None)",
+        "Finished(left_running=True, killed_because=None)",
+        "0",
+    ]
+    assert not is_alive("pid")
