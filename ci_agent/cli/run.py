@@ -1,10 +1,11 @@
 """`ci-agent run`: flags to settings, one run, its record on stdout, its exit code."""
 
+import os
 import sys
 import time
 import traceback
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,8 +29,8 @@ from ci_agent.cli.output import (
     check_answer_file,
     deliver,
 )
-from ci_agent.cli.streams import stdout_problem, write_stream
 from ci_agent.cli.report_files import read_reports
+from ci_agent.cli.streams import stdout_problem, write_stream
 from ci_agent.cli.task_options import (
     given_task,
     inline_schema,
@@ -159,7 +160,9 @@ def run_command(**flags: Any) -> int:
     redactor = create_redactor(settings)
     log = partial(_log, redactor)
     record_lines = RecordLines() if output == "jsonl" else None
-    result = _run(settings, output, flags, redactor, record_lines)
+    in_github = settings.environment.get("GITHUB_ACTIONS") == "true"
+    with _folded(log, wanted=in_github and not flags["quiet"]):
+        result = _run(settings, output, flags, redactor, record_lines)
     lost_record = record_lines.problem if record_lines else None
     document = deliver(result, output, answer_file, reports, lost_record=lost_record)
     exit_code: int = document["result"]["exit_code"]
@@ -203,6 +206,19 @@ def _run(
             raise InternalError(f"internal error: {type(bug).__name__}; this is a bug, please report it") from None
 
 
+@contextmanager
+def _folded(log: Callable[[str], None], *, wanted: bool) -> Iterator[None]:
+    """In GitHub Actions the lines of a run are one group that its page shows folded, and the outcome stands below."""
+    if not wanted:
+        yield
+        return
+    log("::group::ci-agent run")
+    try:
+        yield
+    finally:
+        log("::endgroup::")
+
+
 def _delivery_problem(record_lines: RecordLines | None) -> Callable[[], str | None]:
     return lambda: (record_lines and record_lines.problem) or stdout_problem()
 
@@ -227,7 +243,7 @@ def _settings(flags: Mapping[str, Any]) -> RunSettings:
     with blamed_on("tools"):
         tools = _tools(flags["tools"])
     task = given_task()
-    prompt, context = _prompt(flags), () if task is None else read_task_prompt(task, flags)
+    prompt, context = (_prompt(flags), ()) if task is None else read_task_prompt(task, flags)
     return RunSettings(
         prompt=prompt,
         policy=policy,

@@ -1,5 +1,6 @@
 """The inputs of a task: what may be given, and what was given made into values."""
 
+import math
 import unicodedata
 from collections.abc import Mapping
 from typing import TypeAlias, assert_never
@@ -21,7 +22,7 @@ _WORDS = {"true": True, "false": False}
 
 
 def read_inputs(inputs: Mapping[str, InputModel], given: Mapping[str, str], file: str) -> dict[str, Value]:
-    """A value for each input, in the order of the file; ConfigurationError for one that is unknown, missing or wrong."""
+    """A value for each input, in the order of the file; ConfigurationError for what is unknown, missing or wrong."""
     for name in given:
         if name not in inputs:
             meant = nearest(name, inputs)
@@ -39,7 +40,8 @@ def _flags(names: list[str]) -> str:
 
 def _value(name: str, spec: InputModel, given: Mapping[str, str], file: str) -> Value:
     if name not in given:
-        return spec.default  # type: ignore[return-value]  # checked when the task was loaded
+        default: Value = spec.default  # checked when the task was loaded
+        return default
     try:
         value = parse_value(spec, given[name])
     except ValueError as error:
@@ -72,7 +74,7 @@ def _number(convert: type[int] | type[float], text: str, problem: str) -> int | 
         value = convert(text) if text.isascii() and "_" not in text and len(text) <= MAX_STRING_CHARS else None
     except ValueError:
         value = None
-    if value is None or value != value or abs(value) == float("inf"):
+    if value is None or not math.isfinite(value):
         raise ValueError(problem)
     return value
 
