@@ -19,14 +19,18 @@ _MAX_PADDED_CHARS = 40
 
 
 def call_lines(calls: Sequence[JsonObject], columns: int | None = None) -> Iterator[list[str]]:
-    """The lines of each call, the status first. One, unless `columns` bounds their width and a problem needs more;
-    further lines are indented and begin with a bar. None begins with text of a model or a tool."""
+    """The lines of each call, the status first; none begins with text of a model or a tool.
+
+    Without `columns` each call is one line. With it lines are no wider: what a problem needs more is indented behind a
+    bar, and one that an earlier call has told refers to it.
+    """
     if not calls:
         return
     head = _head(calls, roomy=columns is None or columns >= _ROOMY_COLUMNS)
     width = min(max(len(arguments_of(call)) for call in calls), _MAX_PADDED_CHARS)
-    for call in calls:
-        yield _lines(call, head(call), width, columns)
+    endings = _endings(calls, shorten_repeats=columns is not None)
+    for call, ending in zip(calls, endings, strict=True):
+        yield _lines(call, ending, head(call), width, columns)
 
 
 def _head(calls: Sequence[JsonObject], *, roomy: bool) -> Callable[[JsonObject], str]:
@@ -43,8 +47,19 @@ def _head(calls: Sequence[JsonObject], *, roomy: bool) -> Callable[[JsonObject],
     return head
 
 
-def _lines(call: JsonObject, head: str, width: int, columns: int | None) -> list[str]:
-    arguments, ending = arguments_of(call), how_it_ended(call)
+def _endings(calls: Sequence[JsonObject], *, shorten_repeats: bool) -> Iterator[str]:
+    """How each call ended; a problem that an earlier one of the same kind has told may refer to it."""
+    first: dict[tuple[str, str, str], int] = {}
+    for call in calls:
+        ending = how_it_ended(call)
+        kind = (call["status"], tool_name(call), ending)
+        told_by = first.setdefault(kind, call["seq"])
+        repeats = shorten_repeats and call["status"] in PROBLEMS and told_by != call["seq"]
+        yield f"as #{told_by}" if repeats else ending
+
+
+def _lines(call: JsonObject, ending: str, head: str, width: int, columns: int | None) -> list[str]:
+    arguments = arguments_of(call)
     line = f"{head}{arguments:<{width}}  {ending}"
     if columns is None or len(line) <= columns:
         return [line]

@@ -60,11 +60,8 @@ def decided_by(call: JsonObject) -> str:
         return call["stage"] or "interrupted"
     if decision["rule_id"] is None:
         near = decision["nearest"]
-        return (
-            f"({decision['code']}, nearest {short(near['source'], MAX_RULE_CHARS)})"
-            if near
-            else f"({decision['code']})"
-        )
+        by = f", nearest rule {short(near['source'], MAX_RULE_CHARS)}" if near else ""
+        return f"({decision['code']}{by})"
     place = f" ({short(decision['source'], MAX_RULE_CHARS)})" if decision["source"] else ""
     return f"by {short(decision['rule_id'], MAX_RULE_CHARS)}{place}"
 

@@ -24,7 +24,15 @@ from ci_agent.reports.calls import (
     tool_name,
     what_went_wrong,
 )
-from ci_agent.reports.outcome import caveats, conclusion, explain_commands, next_steps, outcome_line, why_it_ended
+from ci_agent.reports.outcome import (
+    answer_heading,
+    caveats,
+    conclusion,
+    explain_commands,
+    next_steps,
+    outcome_line,
+    why_it_ended,
+)
 from ci_agent.reports.places import Place, place_of
 from ci_agent.spelling import counted
 from ci_agent.terminal import prefixed, shortened
@@ -57,7 +65,7 @@ def render_github(document: JsonObject) -> str:
     """Lines for a step's log, the last with its end."""
     lines = [
         *_turns(document),
-        *_answer(document["result"]["final_text"]),
+        *_answer(document),
         *map(_command, _bounded([_outcome(document), *_problems(document)])),
         *(f"Why it was denied: {command}" for command in explain_commands(document)),
         f"ci-agent: {outcome_line(document)}",
@@ -96,12 +104,9 @@ def _text_of(message: JsonObject) -> str:
     return "".join(part["text"] for part in message["content"] if part["type"] == "text")
 
 
-def _answer(text: str | None) -> Iterator[str]:
-    if text is None:
-        yield "No answer"
-        return
-    yield "Answer"
-    yield from _quoted(text, _MAX_SAID_LINES, _MAX_ANSWER_LINE_CHARS)
+def _answer(document: JsonObject) -> Iterator[str]:
+    yield answer_heading(document)
+    yield from _quoted(document["result"]["final_text"] or "", _MAX_SAID_LINES, _MAX_ANSWER_LINE_CHARS)
 
 
 def _quoted(text: str, max_lines: int, max_chars: int = _MAX_LINE_CHARS) -> Iterator[str]:

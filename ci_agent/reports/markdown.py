@@ -22,7 +22,15 @@ from ci_agent.reports.calls import (
     tool_name,
     what_went_wrong,
 )
-from ci_agent.reports.outcome import caveats, conclusion, explain_commands, next_steps, usage_text, why_it_ended
+from ci_agent.reports.outcome import (
+    answer_heading,
+    caveats,
+    conclusion,
+    explain_commands,
+    next_steps,
+    usage_text,
+    why_it_ended,
+)
 from ci_agent.spelling import counted
 from ci_agent.terminal import inert_lines
 
@@ -50,7 +58,7 @@ def render_markdown(document: JsonObject) -> str:
         _outcome(document),
         _next(document),
         _problems(document),
-        _answer(document["result"]["final_text"]),
+        _answer(document),
         _facts(document),
         _outputs(document),
         _all_calls(document["tool_calls"]),
@@ -121,11 +129,11 @@ def _numbers(calls: Sequence[JsonObject]) -> str:
     return shown if len(calls) <= _MAX_SHOWN_NUMBERS else f"{shown}, … ({len(calls)} calls)"
 
 
-def _answer(text: str | None) -> Iterator[str]:
+def _answer(document: JsonObject) -> Iterator[str]:
+    yield f"### {answer_heading(document)}"
+    text = document["result"]["final_text"]
     if text is None:
-        yield "### No answer"
         return
-    yield "### Answer"
     beginning = inert_lines(text[:_MAX_ANSWER_BYTES])
     kept = _cut(beginning, _MAX_ANSWER_BYTES)
     yield _fenced(kept)

@@ -61,6 +61,14 @@ def _failed(count: int, calls: list[JsonObject]) -> str:
     return f"{count} of {counted(len(calls), 'call')} failed"
 
 
+def answer_heading(document: JsonObject) -> str:
+    """What stands above the answer: whether there is one, and whether all of it."""
+    if document["result"]["final_text"] is None:
+        return "No answer"
+    said = [message for message in document["messages"] if message["role"] == "assistant"]
+    return "Answer, cut off at its maximum length" if said and said[-1]["stop_reason"] == "length" else "Answer"
+
+
 def next_steps(document: JsonObject) -> Iterator[str]:
     """What a person can do next, a line each."""
     name, retryable = exit_row(document), document["result"]["error_retryable"]

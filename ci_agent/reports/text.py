@@ -19,7 +19,15 @@ from ci_agent.reports.calls import (
     tool_name,
     what_went_wrong,
 )
-from ci_agent.reports.outcome import caveats, conclusion, explain_commands, next_steps, usage_text, why_it_ended
+from ci_agent.reports.outcome import (
+    answer_heading,
+    caveats,
+    conclusion,
+    explain_commands,
+    next_steps,
+    usage_text,
+    why_it_ended,
+)
 from ci_agent.spelling import counted
 from ci_agent.terminal import prefixed, printable, shortened
 
@@ -46,7 +54,7 @@ def render_text(document: JsonObject, *, color: bool = False, columns: int | Non
     sections = (
         _head(document),
         _calls(document["tool_calls"], paint, columns),
-        _answer(document["result"]["final_text"], paint),
+        _answer(document, paint),
         _notes(document["notes"], paint),
         _outcome(document, paint, columns),
     )
@@ -85,12 +93,11 @@ def _calls(calls: Sequence[JsonObject], paint: Paint, columns: int | None) -> It
         yield from (f"{_INDENT}{line}" for line in more)
 
 
-def _answer(text: str | None, paint: Paint) -> Iterator[str]:
-    if text is None:
-        yield paint("No answer", _BOLD)
-        return
-    yield paint("Answer", _BOLD)
-    yield prefixed(text, "  | ")
+def _answer(document: JsonObject, paint: Paint) -> Iterator[str]:
+    yield paint(answer_heading(document), _BOLD)
+    text = document["result"]["final_text"]
+    if text is not None:
+        yield prefixed(text, "  | ")
 
 
 def _notes(notes: Sequence[JsonObject], paint: Paint) -> Iterator[str]:

@@ -59,7 +59,20 @@ def test_attack_no_line_of_a_run_is_a_command_to_the_runner(
     assert "add-mask" in done.stdout
     assert ("add-mask" in done.stderr) == ("--quiet" not in more or done.returncode != 0)
     assert runner_commands(done.stdout) == []
-    assert runner_commands(done.stderr) == []
+    folded = [] if "--quiet" in more else ["::group::ci-agent run", "::endgroup::"]
+    assert runner_commands(done.stderr) == folded
+
+
+def test_in_github_actions_the_lines_of_a_run_are_folded_and_the_outcome_stands_below(
+    ci_agent: Any, policy: Callable[[str], str], script: Callable[[str], str]
+) -> None:
+    model = script("turns: [{tool_calls: [{name: ls, arguments: {path: .}}]}, {error: {message: overloaded}}]")
+    for github in ({"GITHUB_ACTIONS": "true"}, {}):
+        done = ci_agent("run", "--policy", policy(RULES), "--model", model, "Go.", env=github)
+        lines = done.stderr.splitlines()
+        folds = [number for number, line in enumerate(lines) if line.startswith("::")]
+        assert folds == ([0, len(lines) - 2] if github else [])
+        assert lines[-1].startswith("provider_error, exit code 4")
 
 
 def test_attack_no_error_of_a_command_is_a_command_to_the_runner(

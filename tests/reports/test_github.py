@@ -15,7 +15,7 @@ def test_the_whole_log_of_a_denied_run(records: Any) -> None:
         "deny",
         "default",
         "Blocked: no policy rule allows running `git push`",
-        nearest={"rule_id": "inspect", "source": "ci/policy.yml:4", "stopped_at": "`push` is not `status`"},
+        nearest={"rule_id": "inspect", "source": "p.yml:4", "stopped_at": "`push` is not `status`"},
     )
     no_env = records.decision("deny", "rule", "Blocked by policy rule no-env: 100% secret", "no-env", "shipped/x.yml:7")
     calls = [
@@ -33,7 +33,7 @@ def test_the_whole_log_of_a_denied_run(records: Any) -> None:
     | I look.
     | ::error::x
 denied     #1  turn 1  read  a,b:c.env  by no-env (shipped/x.yml:7): 100% secret
-denied     #2  turn 1  bash  git push   (default, nearest ci/policy.yml:4): no policy rule allows running `git push`
+denied     #2  turn 1  bash  git push   (default, nearest rule p.yml:4): no policy rule allows running `git push`
 ::endgroup::
 ::group::turn 2: 2 calls (1 error, 1 ok)
 error      #3  turn 2  read  src/a.py  execute: src/a.py has 3 lines.
@@ -56,7 +56,7 @@ Answer
 or `stop` matched%0A2 of 4 calls were denied%0AIf a denied call is wanted, ask `ci-agent policy explain` why it was \
 denied and add a rule for it.
 ::error title=ci-agent%3A denied by no-env (shipped/x.yml%3A7),file=a%2Cb%3Ac.env::read: a,b:c.env%0A100%25 secret
-::error title=ci-agent%3A denied (default%2C nearest ci/policy.yml%3A4),file=ci/policy.yml,line=4::bash: git push%0Ano \
+::error title=ci-agent%3A denied (default%2C nearest rule p.yml%3A4),file=p.yml,line=4::bash: git push%0Ano \
 policy rule allows running `git push`
 ::warning title=ci-agent%3A error (execute),file=src/a.py,line=12::read: src/a.py%0Asrc/a.py has 3 lines.
 Why it was denied: ci-agent policy explain --policy review --tool read --args '{"path": "a,b:c.env"}'

@@ -90,7 +90,7 @@ exit status 2
 
 ```text
 denied     #1  turn 1  read  .env      by no-env (policy.yml:7): it is secret
-denied     #2  turn 1  bash  git push  (default, nearest policy.yml:4): no policy rule allows running `git push`
+denied     #2  turn 1  bash  git push  (default, nearest rule policy.yml:4): no policy rule allows running `git push`
 denied     #3  turn 2  read  .env      by no-env (policy.yml:7): it is secret
 error      #4  turn 2  bash  make      execute: exit status 2
 ok         #5  turn 3  ls    .         3 bytes, 0.2 s

@@ -214,3 +214,20 @@ def test_a_huge_record_renders_in_bounded_lines(records: Any) -> None:
     calls = [records.call(n, "t" * 500, {"path": "p" * 100_000}, "error", "e" * 100_000) for n in range(1, 200)]
     lines = render_text(records.transcript(calls)).split("\n")
     assert max(map(len, lines)) < 400
+
+
+def test_in_a_terminal_a_problem_that_was_told_refers_to_its_first_call(records: Any) -> None:
+    no = records.decision("deny", "default", "Blocked: no policy rule allows calling edit")
+    calls = [records.call(n, "edit", {"path": f"{n}.txt"}, "denied", "", decision=no) for n in range(1, 4)]
+    assert render_text(records.transcript(calls), columns=110).split("\n\n")[1].splitlines()[1:] == [
+        "  denied     #1  turn 1  edit  1.txt  (default): no policy rule allows calling edit",
+        "  denied     #2  turn 1  edit  2.txt  as #1",
+        "  denied     #3  turn 2  edit  3.txt  as #1",
+    ]
+    assert "as #1" not in render_text(records.transcript(calls))
+
+
+def test_an_answer_that_was_cut_off_says_so(records: Any) -> None:
+    document = records.transcript([])
+    document["messages"][0]["stop_reason"] = "length"
+    assert "Answer, cut off at its maximum length\n  | All is well." in render_text(document)
