@@ -1,6 +1,5 @@
 """`ci-agent run`: flags to settings, one run, its record on stdout, its exit code."""
 
-import os
 import sys
 import time
 import traceback

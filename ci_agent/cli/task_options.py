@@ -6,7 +6,6 @@ from typing import Any, TypeVar
 import click
 
 from ci_agent.cli.options import add_defaults, option
-from ci_agent.errors import ConfigurationError
 from ci_agent.json_types import JsonObject
 from ci_agent.prompts import ContextText
 from ci_agent.tasks import Task, load_task, read_inputs, render_task
@@ -117,13 +116,3 @@ def _defaults(task: Task) -> dict[str, Any]:
         "report": None if said.reports is None else [f"{name}={file}" for name, file in said.reports.items()],
     }
     return {name: value for name, value in values.items() if value is not None}
-
-
-def require_task(path: str) -> Task:
-    """A task and all that it names, looked at as a run would; raises what the run would raise before it begins."""
-    task = load_task(path)
-    for file in task.context_files:
-        read_text_file(file, "context file")
-    if task.document.reports and "" in task.document.reports.values():
-        raise ConfigurationError(f"{task.file}: a report needs a file")
-    return task

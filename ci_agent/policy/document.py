@@ -1,9 +1,5 @@
 """The policy file as pydantic models: its keys and what each of them means; also its JSON Schema."""
 
-import ast
-import inspect
-from collections.abc import Iterator
-from itertools import pairwise
 from typing import Annotated
 
 from pydantic import ConfigDict, Field, field_validator
@@ -30,6 +26,7 @@ from ci_agent.policy.file_values import (
     Version,
 )
 from ci_agent.strict_yaml import FileModel
+from ci_agent.strict_yaml.editor_schema import editor_schema
 
 
 class _PolicyModel(FileModel):
@@ -151,33 +148,4 @@ class PolicyDocument(_PolicyModel):
 
 def policy_schema() -> JsonObject:
     """The JSON Schema (2020-12) of a policy file, for editors."""
-    schema = _for_editors(PolicyDocument.model_json_schema())
-    definitions = {**schema["$defs"], "PolicyDocument": schema}
-    for model in (PolicyDocument, RuleModel, TestModel, ExamplesModel, LimitsModel):
-        for key, description in _described_keys(model):
-            definitions[model.__name__]["properties"][key]["description"] = description
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "ci-agent policy"}
-
-
-def _described_keys(model: type[_PolicyModel]) -> Iterator[tuple[str, str]]:
-    """The docstrings beneath the keys of a model. Read from its source when asked for, so that a run does not pay."""
-    for key, text in pairwise(ast.walk(ast.parse(inspect.getsource(model)))):
-        if isinstance(key, ast.AnnAssign) and isinstance(key.target, ast.Name) and isinstance(text, ast.Expr):
-            yield key.target.id, " ".join(str(ast.literal_eval(text.value)).split())
-
-
-def _for_editors(schema: Json) -> Json:
-    """Without what pydantic adds for Python: null for keys that are not written, defaults and titles of its own."""
-    if isinstance(schema, list):
-        return [_for_editors(item) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    result = {key: _for_editors(value) for key, value in schema.items() if not _is_for_python(key, value)}
-    options = [option for option in result.pop("anyOf", []) if option != {"type": "null"}]
-    if len(options) == 1:
-        return {**options[0], **result}
-    return {"anyOf": options, **result} if options else result
-
-
-def _is_for_python(key: str, value: Json) -> bool:
-    return (key == "title" and isinstance(value, str)) or (key == "default" and value is None)
+    return editor_schema(PolicyDocument, (RuleModel, TestModel, ExamplesModel, LimitsModel), title="ci-agent policy")
