@@ -14,4 +14,4 @@ def _reason(error: OSError) -> str:
     if error.errno == errno.E2BIG:
         return "the command and its environment are longer than the system accepts"
     where = f": {os.fsdecode(error.filename)}" if error.filename else ""
-    return f"{os.strerror(error.errno or 0)}{where}"
+    return f"{os.strerror(error.errno) if error.errno else error}{where}"

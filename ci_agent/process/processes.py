@@ -1,11 +1,10 @@
 """Running programs so that nothing outlives a call, or the run: each under a supervisor of a spawn server."""
 
 import os
-import select
 import socket
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -18,7 +17,7 @@ from ci_agent.process.default_limits import default_limits
 from ci_agent.process.listener import OnOutput
 from ci_agent.process.result import ProcessResult
 from ci_agent.process.spawn_client import SpawnServer, start_server
-from ci_agent.process.supervised import Supervised
+from ci_agent.process.supervised import Supervised, has_something
 from ci_agent.sandbox.confinement import Confinement
 from ci_agent.spawn.kernel import become_subreaper
 from ci_agent.spawn.process_tree import HANGS_AFTER_S, end_below
@@ -56,7 +55,12 @@ class _Supervisor:
 
     def is_alive(self) -> bool:
         """Asked while it has nothing to say."""
-        return not select.select([self.control], [], [], 0)[0]
+        return not has_something(self.control, 0)
+
+    def dismiss(self) -> None:
+        with suppress(OSError):  # it has gone by itself
+            self.control.shutdown(socket.SHUT_RDWR)  # where a close would leave it to a fork of this process
+        self.control.close()
 
 
 class Processes:
@@ -67,7 +71,7 @@ class Processes:
         self._adopts_orphans = adopts_orphans
         self._lock = threading.Lock()
         self._server: SpawnServer | None = None
-        self._running: set[socket.socket] = set()
+        self._running: set[Supervised] = set()
         self._idle: list[_Supervisor] = []
         self._is_closed = False
 
@@ -113,9 +117,8 @@ class Processes:
 
     def kill_all(self) -> None:
         """Kill every program that is running, with all that it has started; those who wait for them are told."""
-        for control in list(self._running):
-            with suppress(OSError):  # it has just ended
-                control.shutdown(socket.SHUT_WR)
+        for command in list(self._running):
+            command.abandon()
         server = self._server
         if server and self._running:  # for supervisors that cannot hear it
             end_below(server.pid)
@@ -124,9 +127,9 @@ class Processes:
         """End everything; whoever asks for a program later gets a ToolError."""
         self._is_closed = True
         self.kill_all()
-        while self._idle:
-            self._idle.pop().control.close()
         with self._lock:
+            while self._idle:
+                self._idle.pop().dismiss()
             if self._server and not self._server.has_left():
                 self._server.kill()
             self._server = None
@@ -149,30 +152,36 @@ class Processes:
     def _supervised(self, request: Request, streams: Sequence[int]) -> Iterator[Supervised]:
         supervisor = self._take_supervisor()
         command = Supervised(supervisor.control)
-        self._running.add(supervisor.control)
-        try:
+        self._running.add(command)
+        with ExitStack() as afterwards:
+            afterwards.callback(self._put_back, command, supervisor)
+            afterwards.callback(self._running.discard, command)
+            afterwards.callback(self._finish, command, supervisor.server)
             _request(command, request, streams)
             yield command
-        finally:
-            self._finish(command, supervisor.server)
-            self._running.discard(supervisor.control)
-            if command.leaves_supervisor and not self._is_closed:
-                self._idle.append(supervisor)
-            else:
-                supervisor.control.close()
 
     def _take_supervisor(self) -> _Supervisor:
         """One that has nothing to do, or a new one."""
-        while self._idle:
-            supervisor = self._idle.pop()
-            if supervisor.is_alive():
-                return supervisor
-            supervisor.control.close()
-        ours, theirs = socket.socketpair()
-        with theirs, self._lock:
+        with self._lock:
+            while self._idle:
+                supervisor = self._idle.pop()
+                if supervisor.is_alive():
+                    return supervisor
+                supervisor.dismiss()
             server = self._living_server()
-            hand_over(server.channel, theirs)
-        return _Supervisor(ours, server)
+            ours, theirs = socket.socketpair()
+            with ExitStack() as stack, theirs:
+                stack.enter_context(ours)
+                hand_over(server.channel, theirs)
+                stack.pop_all()
+            return _Supervisor(ours, server)
+
+    def _put_back(self, command: Supervised, supervisor: _Supervisor) -> None:
+        with self._lock:
+            if command.leaves_supervisor and not self._is_closed:
+                self._idle.append(supervisor)
+                return
+        supervisor.dismiss()
 
     def _living_server(self) -> SpawnServer:
         if self._is_closed:

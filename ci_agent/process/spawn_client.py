@@ -1,5 +1,6 @@
 """The spawn server, as ci-agent has it: a child process and a channel to it."""
 
+import errno
 import os
 import socket
 import subprocess
@@ -23,6 +24,9 @@ _INTERPRETER = ("-I", "-S", "-B", "-X", "utf8", "-c", _PROGRAM)
 _FOR_THE_LOADER = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 """Without them an interpreter that lies apart from its libraries does not start; commands do not get them."""
 
+
+_TAKES_WITHIN_S = 10.0
+"""One that takes nothing has been stopped."""
 
 _LEAVES_WITHIN_S = 2.0
 """When it has been told to. A run that is cancelled has no more time than a few seconds."""
@@ -55,6 +59,8 @@ class SpawnServer:
 
     def has_left(self) -> bool:
         """Tell it that no more will come, and wait until it is gone; False if it does not go."""
+        with suppress(OSError):  # it has ended
+            self.channel.shutdown(socket.SHUT_RDWR)  # where a close would leave it to a fork of this process
         self.channel.close()
         try:
             self.process.wait(_LEAVES_WITHIN_S)
@@ -71,7 +77,10 @@ class SpawnServer:
 
 def start_server() -> SpawnServer:
     """OSError when it cannot be started."""
+    if not sys.executable:
+        raise OSError(errno.ENOENT, os.strerror(errno.ENOENT), "the interpreter of this program")
     ours, theirs = socket.socketpair()
+    ours.settimeout(_TAKES_WITHIN_S)
     with theirs:
         arguments = [str(Path(__file__).parents[2]), str(theirs.fileno()), str(os.getpid())]
         try:

@@ -9,6 +9,13 @@ from dataclasses import dataclass, field
 from ci_agent.spawn.protocol import FINISH, TERMINATE, Broken, Exited, Failed, Finished, Report, decode_report
 
 
+def has_something(control: socket.socket, within_s: float) -> bool:
+    """Whether something is there to be read: a report, or the end."""
+    waiting = select.poll()  # select(2) takes no descriptor beyond 1,023
+    waiting.register(control, select.POLLIN)
+    return waiting.poll(within_s * 1000) != []
+
+
 @dataclass(eq=False, slots=True)
 class Supervised:
     """One command, as far as its supervisor has told."""
@@ -77,10 +84,16 @@ class Supervised:
             self._order(FINISH)
         deadline = time.monotonic() + within_s
         while not self.is_over:
-            if not select.select([self.control], [], [], max(deadline - time.monotonic(), 0))[0]:
+            if not has_something(self.control, max(deadline - time.monotonic(), 0)):
                 return False
             self.take_reports()
         return True
+
+    def abandon(self) -> None:
+        """Have it killed with all that it has started, now. For any thread."""
+        self.was_ordered = True
+        with suppress(OSError):  # it has just ended
+            self.control.shutdown(socket.SHUT_WR)
 
     def _order(self, order: bytes) -> None:
         self.was_ordered = True

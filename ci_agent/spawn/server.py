@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from ci_agent.spawn.child_signal import clear_wake_ups, open_wake_ups
-from ci_agent.spawn.kernel import become_subreaper, forbid_inspection, forbid_new_privileges, open_pidfd
+from ci_agent.spawn.kernel import become_subreaper, come_first, forbid_inspection, forbid_new_privileges, open_pidfd
 from ci_agent.spawn.process_tree import HANGS_AFTER_S, end_below, reap_children
 from ci_agent.spawn.protocol import Failed, encode_report, take_over
 from ci_agent.spawn.supervisor import supervise
@@ -68,6 +68,7 @@ def _settle() -> None:
     forbid_new_privileges()
     forbid_inspection()
     become_subreaper()
+    come_first()
     gc.disable()
     gc.freeze()
 

@@ -45,7 +45,7 @@ SERVER_GONE = "the process that starts commands was killed, by the command or fr
 _PAUSE_S = 0.001
 
 LOOK_EVERY_S = 0.1
-_LOOKING_SHARE = 0.1
+_LOOKING_SHARE = 0.05
 """Of its time that a supervisor looks at the tree at most, however long a look takes."""
 
 

@@ -1,4 +1,5 @@
 import os
+import resource
 import signal
 import sys
 import threading
@@ -343,3 +344,67 @@ print(os.waitstatus_to_exitcode(os.wait()[1]))
         "0",
     ]
     assert not is_alive("pid")
+
+
+def test_calls_of_many_threads_take_and_return_supervisors(run: Run) -> None:
+    results: list[bytes] = []
+
+    def run_some(thread: int) -> None:
+        for number in range(10):
+            result = run(f"echo {thread}.{number}; {'(sleep 60 &)' if number == 5 else ''}")
+            results.append(result.output.head)
+
+    threads = [threading.Thread(target=run_some, args=[number]) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(results) == sorted(b"%d.%d\n" % (thread, number) for thread in range(6) for number in range(10))
+
+
+def test_a_command_has_ordinary_priority_and_nothing_of_the_one_before(run: Run) -> None:
+    run("umask 077; trap '' INT; ulimit -f 100; cd /")
+    script = (
+        "import os, signal, resource; mask = os.umask(0); print(os.sched_getscheduler(0) if hasattr(os, 'SCHED_OTHER')"
+        " else 0, oct(mask), signal.getsignal(signal.SIGTERM), resource.getrlimit(resource.RLIMIT_FSIZE)[0])"
+    )
+    mask = os.umask(0)
+    os.umask(mask)
+    expected = f"0 {oct(mask)} 0 {resource.getrlimit(resource.RLIMIT_FSIZE)[0]}\n"
+    assert text(run(f'exec "{sys.executable}" -c "{script}"')) == expected
+
+
+def test_signals_that_the_run_ignores_end_its_commands(python: Callable[[str], str]) -> None:
+    script = """
+import os, signal
+from pathlib import Path
+from ci_agent.cancellation import CancelToken
+from ci_agent.process import open_processes
+numbers = [signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGPIPE, signal.SIGUSR1]
+for number in numbers:
+    signal.signal(number, signal.SIG_IGN)
+signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+with open_processes() as processes:
+    print([processes.run(["sh", "-c", f"kill -{number:d} $$"], cwd=Path("."), env=dict(os.environ), timeout_s=30,
+                         cancel=CancelToken()).signal for number in numbers])
+"""
+    assert python(script) == "[1, 2, 15, 3, 13, 10]\n"
+
+
+def test_descriptors_beyond_what_select_takes_do_not_matter(python: Callable[[str], str]) -> None:
+    script = """
+import os, resource
+from pathlib import Path
+from ci_agent.cancellation import CancelToken
+from ci_agent.process import open_processes
+soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 3000), hard))
+held = [os.dup(0) for _ in range(1100)]
+with open_processes() as processes:
+    for command in ["true", "(sleep 60 &)", "true"]:
+        print(processes.run(["sh", "-c", command], cwd=Path("."), env=dict(os.environ), timeout_s=30,
+                            cancel=CancelToken()).exit_status)
+"""
+    if resource.getrlimit(resource.RLIMIT_NOFILE)[1] < 2000:
+        pytest.skip("not that many descriptors are to be had")
+    assert python(script) == "0\n0\n0\n"
