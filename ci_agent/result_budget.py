@@ -6,10 +6,10 @@ from ci_agent.hooks import ExecutedToolCall, ResultOverride
 from ci_agent.messages import ImageContent, TextContent, ToolResultContent
 from ci_agent.tools.truncate import keep_head_and_tail
 
-MAX_RESULTS_BYTES: Final = 8_000_000
-"""Two million tokens or so: as much as any model takes in."""
+MAX_RESULTS_BYTES: Final = 4_000_000
+"""A million tokens or so: as much as models take in."""
 
-ALWAYS_KEPT_BYTES: Final = 4_000
+ALWAYS_KEPT_BYTES: Final = 2_000
 """Of each result, when those before it have used up everything."""
 
 

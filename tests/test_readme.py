@@ -18,6 +18,7 @@ README = (ROOT / "README.md").read_text()
 MODELS = (ROOT / "docs" / "models.md").read_text()
 REPORTS = (ROOT / "docs" / "reports.md").read_text()
 REPLAY = (ROOT / "docs" / "replay.md").read_text()
+TASKS = (ROOT / "docs" / "tasks.md").read_text()
 
 BLOCK = re.compile(
     r"^(?:<!-- (?P<mark>[^>]*) -->\n)?```(?P<language>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
@@ -32,7 +33,9 @@ def blocks(page: str, language: str) -> list[tuple[str, str]]:
 def write_files(page: str, folder: Path) -> None:
     for mark, text in [*blocks(page, "yaml"), *blocks(page, "python")]:
         if mark.startswith("file: "):
-            (folder / mark.removeprefix("file: ")).write_text(text)
+            file = folder / mark.removeprefix("file: ")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
 
 
 def commands(text: str) -> list[tuple[str, list[str]]]:
@@ -60,7 +63,12 @@ def environment(home: Path) -> dict[str, str]:
     return {**os.environ, "HOME": str(home), "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
 
 
-PAGES = {"README.md": (README, 4), "docs/models.md": (MODELS, 1), "docs/replay.md": (REPLAY, 5)}
+PAGES = {
+    "README.md": (README, 4),
+    "docs/models.md": (MODELS, 1),
+    "docs/replay.md": (REPLAY, 5),
+    "docs/tasks.md": (TASKS, 3),
+}
 
 
 @pytest.mark.parametrize(("page", "least"), PAGES.values(), ids=PAGES)
