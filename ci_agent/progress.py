@@ -10,6 +10,7 @@ from ci_agent.messages import AssistantMessage, TextContent, ThinkingContent, To
 from ci_agent.provider import StreamNotice
 from ci_agent.terminal import printable, shortened
 
+_MAX_TOOL_CHARS = 40
 _MAX_SHOWN_LINES = 6
 """Of each result, with `verbose`; the record has all of it."""
 
@@ -27,7 +28,7 @@ class ProgressLines:
         if isinstance(event, ToolExecutionEnd):
             self._line(
                 event.turn,
-                printable(event.tool_call.name) or '""',
+                shortened(printable(event.tool_call.name[:_MAX_TOOL_CHARS]), _MAX_TOOL_CHARS) or '""',
                 call_summary(event.tool_call),
                 _ending(event.outcome),
             )

@@ -3,8 +3,25 @@
 import re
 import unicodedata
 
-_HARMLESS_FORMAT = "\u200d"
-"""The joiner between emoji; every other format character can hide or reorder text."""
+_JOINER = "\u200d"
+"""Makes one sign of several emoji or letters; every other format character can hide or reorder text."""
+
+_LOOSE_JOINER = re.compile("(?<![^ -~])\u200d|\u200d(?![^ -~])")
+"""One that joins nothing: beside ASCII, or at an end of the text."""
+
+_UNSEEN = frozenset(
+    map(
+        chr,
+        (
+            *(0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0),
+            *range(0x180B, 0x1810),
+            *range(0xFE00, 0xFE0E),
+            *range(0xE0100, 0xE01F0),
+        ),
+    )
+)
+"""Letters and marks without a look of their own (Unicode: Default_Ignorable_Code_Point), but for the two that choose
+between a sign and an emoji."""
 
 
 def printable(text: str) -> str:
@@ -15,7 +32,7 @@ def printable(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return text.replace("##[", "##\\[")
-    return text.translate(_ESCAPES).replace("##[", "##\\[")
+    return _LOOSE_JOINER.sub(r"\\u200d", text.translate(_ESCAPES)).replace("##[", "##\\[")
 
 
 def shortened(text: str, max_chars: int) -> str:
@@ -62,6 +79,6 @@ _ESCAPES = _Escapes()
 
 def _escaped(char: str) -> str:
     category = unicodedata.category(char)
-    if category in {"Cc", "Cs", "Co", "Cn", "Zl", "Zp"} or (category == "Cf" and char != _HARMLESS_FORMAT):
+    if char in _UNSEEN or category in {"Cc", "Cs", "Co", "Cn", "Zl", "Zp"} or (category == "Cf" and char != _JOINER):
         return char.encode("unicode_escape", "surrogatepass").decode("ascii")
     return char

@@ -17,6 +17,9 @@ from ci_agent.terminal import inert_lines, prefixed, printable, shortened
         ("right\u202eleft\u2066 zero\u200bwidth\x9b", "right\\u202eleft\\u2066 zero\\u200bwidth\\x9b"),
         ("half \ud800 pair", "half \\ud800 pair"),
         ("line\u2028separator", "line\\u2028separator"),
+        ("no\u200d-push \u200d", "no\\u200d-push \\u200d"),
+        ("\u0915\u094d\u200d\u0937", "\u0915\u094d\u200d\u0937"),
+        ("\u2764\ufe0f a\ufe00b\U000e0141\u034f\u3164", "\u2764\ufe0f a\\ufe00b\\U000e0141\\u034f\\u3164"),
     ],
 )
 def test_printable_escapes_what_controls_or_hides(text: str, shown: str) -> None:
@@ -40,6 +43,6 @@ def test_prefixed_lines_never_begin_with_what_the_text_says() -> None:
 
 
 def test_inert_lines_are_broken_only_where_a_line_would_be_a_command() -> None:
-    assert inert_lines("std::vector\n::error::a\n\u00a0 \u200d::group::b\n##[debug]c\r::x::") == (
-        "std::vector\n:\\:error::a\n\u00a0 \u200d:\\:group::b\n##\\[debug]c\\r::x::"
+    assert inert_lines("std::vector\n::error::a\n\u00a0 \ufe0f::group::b\n##[debug]c\r::x::") == (
+        "std::vector\n:\\:error::a\n\u00a0 \ufe0f:\\:group::b\n##\\[debug]c\\r::x::"
     )
