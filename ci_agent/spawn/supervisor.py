@@ -160,6 +160,17 @@ def _receive(control: socket.socket) -> bytes:
 
 
 def _end(command: _Command) -> None:
+    was_running = _has_members(command) and _kill_all(command)
+    if command.is_told:
+        _report(command.control, Finished(was_running, command.killed_because))
+    else:
+        # A leader that hangs in the kernel after SIGKILL counts as ended by it.
+        status = -signal.SIGKILL if command.status is None else command.status
+        _report(command.control, Exited(status, has_left=False, killed_because=command.killed_because))
+
+
+def _kill_all(command: _Command) -> bool:
+    """Kill and bury all that is left of it; True if any was running."""
     was_running = False
     if command.status is None or not SEES_TREES:
         was_running = signal_group(command.leader, signal.SIGKILL)
@@ -167,12 +178,7 @@ def _end(command: _Command) -> None:
     given_up_at = time.monotonic() + HANGS_AFTER_S
     while _reap(command) and command.status is None and time.monotonic() < given_up_at:
         time.sleep(_PAUSE_S)
-    if command.is_told:
-        _report(command.control, Finished(was_running, command.killed_because))
-    else:
-        # A leader that hangs in the kernel after SIGKILL counts as ended by it.
-        status = -signal.SIGKILL if command.status is None else command.status
-        _report(command.control, Exited(status, has_left=False, killed_because=command.killed_because))
+    return was_running
 
 
 def _report(control: socket.socket, report: Report) -> None:
