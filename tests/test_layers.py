@@ -21,6 +21,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     (
         "ci_environment",
         "confined_commands",
+        "github_step",
         "exposures",
         "fingerprints",
         "guard",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 
@@ -39,6 +39,7 @@ from ci_agent.cli.task_options import (
 )
 from ci_agent.compose import create_redactor, run
 from ci_agent.errors import CIAgentError, ConfigurationError, InternalError, system_refusal
+from ci_agent.github_step import Published, check_publishing, publish
 from ci_agent.json_types import JsonObject, parse_json
 from ci_agent.output_schema import MAX_OUTPUT_SCHEMA_BYTES
 from ci_agent.policy.rules import Limits
@@ -109,6 +110,12 @@ Examples:
     multiple=True,
     help=f"Write a report when the run has ended: {', '.join(FORMATS)}. Repeatable.",
 )
+@option(
+    "--publish",
+    type=click.Choice(get_args(Published)),
+    multiple=True,
+    help="Tell the step of a GitHub workflow: its outputs, summary and annotations. Repeatable.",
+)
 @option("--quiet", is_flag=True, help="Silent on success, loud on failure; stdout only if --output is given.")
 @option("--verbose", is_flag=True, help="Show results and answers as they come.")
 @option("--fail-on-denied", type=WHEN, default="all", show_default=True, help="Exit 5 when calls were denied.")
@@ -151,6 +158,7 @@ def run_command(**flags: Any) -> int:
     Every option can also be given as a CI_AGENT_* variable (--max-turns: CI_AGENT_MAX_TURNS).
     """
     settings = _settings(flags)
+    check_publishing(flags["publish"], settings.environment)
     reports = read_reports(flags["report"])
     output: OutputFormat | None = flags["output"] or (None if flags["quiet"] else "json")
     answer_file = _optional_path(flags["answer_file"])
@@ -164,6 +172,8 @@ def run_command(**flags: Any) -> int:
         result = _run(settings, output, flags, redactor, record_lines)
     lost_record = record_lines.problem if record_lines else None
     document = deliver(result, output, answer_file, reports, lost_record=lost_record)
+    for problem in publish(flags["publish"], document, result.transcript_path, settings.environment, log):
+        log(f"warning: {problem}")
     exit_code: int = document["result"]["exit_code"]
     if not flags["quiet"]:
         log(printable(outcome_line(document)))

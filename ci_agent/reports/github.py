@@ -66,11 +66,16 @@ def render_github(document: JsonObject) -> str:
     lines = [
         *_turns(document),
         *_answer(document),
-        *map(_command, _bounded([_outcome(document), *_problems(document)])),
+        *annotation_lines(document),
         *(f"Why it was denied: {command}" for command in explain_commands(document)),
         f"ci-agent: {outcome_line(document)}",
     ]
     return "\n".join(lines) + "\n"
+
+
+def annotation_lines(document: JsonObject) -> list[str]:
+    """The annotations alone: workflow commands, a line each."""
+    return [*map(_command, _bounded([_outcome(document), *_problems(document)]))]
 
 
 def _turns(document: JsonObject) -> Iterator[str]:
