@@ -5,6 +5,7 @@ import threading
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
+from typing import NamedTuple, TypeAlias
 
 from ci_agent.json_types import Json
 from ci_agent.transcript.plain_json import plain
@@ -14,17 +15,24 @@ from ci_agent.transcript.token_shapes import Span, find_tokens
 
 PLACEHOLDER = "[redacted]"
 
-_GRAM = 4
-_STRIDE = 5
-"""A match has at least _GRAM + _STRIDE - 1 = 8 characters, so it holds a whole gram that begins at a multiple of
-_STRIDE: looking these up finds every match, at a fifth of the work."""
+_GRAM_SIZES = (4, 8)
+"""A match of 2n characters or more holds a whole gram of n that begins at a multiple of n + 1: looking these up finds
+every match, at a fraction of the work. Where a match is long, so are its grams: of a thousand secrets in hexadecimal,
+some hold any four digits."""
 
 _MIN_VARIETY = 4
 """A piece of fewer different characters (a ruler of dashes, padding of zeros) gives nothing away."""
 
 _WORD = re.compile(r"\S+")
 
-Grams = dict[str, list[tuple[SecretForm, int]]]
+Grams: TypeAlias = dict[str, list[tuple[SecretForm, int]]]
+
+
+class GramIndex(NamedTuple):
+    """Where each gram of some forms stands in them."""
+
+    size: int
+    grams: Grams
 
 
 class Redactor:
@@ -37,7 +45,7 @@ class Redactor:
         self.count = 0
         """How many places `text` and `value` have replaced so far."""
         self.forms = tuple(form for secret in sorted(set(secrets)) for form in forms_of(secret))
-        self._grams = _grams_of(self.forms)
+        self._indexes = [index for size in _GRAM_SIZES if (index := _index_of(self.forms, size)).grams]
         self._lock = threading.Lock()
 
     def text(self, text: str) -> str:
@@ -67,55 +75,55 @@ class Redactor:
 
     def _find_forms(self, text: str) -> list[Span]:
         squeezed = squeeze(text)
-        spans = _matches(squeezed, self._grams)
+        spans = [span for index in self._indexes for span in _matches(squeezed, index)]
         return spans if len(squeezed) == len(text) or not spans else _unsqueezed(spans, text)
 
 
-def _grams_of(forms: Sequence[SecretForm]) -> Grams:
-    """Where each gram stands in the forms. For a run of one character there would be many places, none of them
-    telling; it is only known to occur, and looked at by its ends."""
+def _index_of(forms: Sequence[SecretForm], size: int) -> GramIndex:
+    """For the forms whose matches are of a length that fits this size best. For a run of one character there would be
+    many places, none of them telling; it is only known to occur, and looked at by its ends."""
     grams: Grams = {}
     for form in forms:
-        for start in range(len(form.text) - _GRAM + 1):
-            gram = form.text[start : start + _GRAM]
-            places = grams.setdefault(gram, [])
-            if not _is_run(gram):
-                places.append((form, start))
-    return grams
+        if size == max(fitting for fitting in _GRAM_SIZES if form.shortest >= 2 * fitting):
+            for start in range(len(form.text) - size + 1):
+                gram = form.text[start : start + size]
+                places = grams.setdefault(gram, [])
+                if not _is_run(gram):
+                    places.append((form, start))
+    return GramIndex(size, grams)
 
 
-def _matches(text: str, grams: Grams) -> list[Span]:
-    if not grams:
-        return []
-    sampled = [at for at in range(0, len(text), _STRIDE) if text[at : at + _GRAM] in grams]
+def _matches(text: str, index: GramIndex) -> list[Span]:
+    size, grams = index
+    sampled = [at for at in range(0, len(text), size + 1) if text[at : at + size] in grams]
     spans: list[Span] = []
     covered = 0
-    for at in _ends_of_runs(text, sampled):
-        if at + _GRAM > covered:
-            found = _longest_match(text, at, grams.get(text[at : at + _GRAM], ()))
+    for at in _ends_of_runs(text, sampled, size):
+        if at + size > covered:
+            found = _longest_match(text, at, grams.get(text[at : at + size], ()))
             if found is not None:
                 spans.append(found)
                 covered = found[1]
     return spans
 
 
-def _ends_of_runs(text: str, places: Iterable[int]) -> Iterator[int]:
+def _ends_of_runs(text: str, places: Iterable[int], size: int) -> Iterator[int]:
     """The places, but for one inside a run the two at its ends, which hold one character more than the run."""
     run_end = 0
     for at in places:
-        if not _is_run(text[at : at + _GRAM]):
+        if not _is_run(text[at : at + size]):
             yield at
         elif at >= run_end:
-            start, run_end = at, at + _GRAM
+            start, run_end = at, at + size
             while start and text[start - 1] == text[at]:
                 start -= 1
             while run_end < len(text) and text[run_end] == text[at]:
                 run_end += 1
-            yield from (max(start - 1, 0), run_end - _GRAM + 1)
+            yield from (max(start - 1, 0), run_end - size + 1)
 
 
 def _is_run(gram: str) -> bool:
-    return gram == gram[0] * _GRAM
+    return gram == gram[0] * len(gram)
 
 
 def _longest_match(text: str, at: int, candidates: Iterable[tuple[SecretForm, int]]) -> Span | None:

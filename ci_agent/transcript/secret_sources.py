@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from urllib.parse import unquote
 
 from ci_agent.errors import ConfigurationError
-from ci_agent.secret_names import names_a_secret
+from ci_agent.secret_names import names_a_secret, password_in_url
 
 MIN_SECRET_CHARS = 8
 """Hiding shorter values would shred the record, and whoever knows a record's gaps could guess them."""
@@ -25,11 +26,18 @@ def collect_secrets(
     """The values to hide, each once.
 
     `named` are variables that a person called secret: their values count as they are; ConfigurationError for one
-    that cannot be hidden. `keys` (API keys that were read) and the variables whose names look secret
-    count when `is_worth_hiding` says so.
+    that cannot be hidden. `keys` (API keys that were read), the variables whose names look secret, and passwords in
+    addresses (`HTTPS_PROXY=http://me:password@proxy`) count when `is_worth_hiding` says so.
     """
     likely = [*keys, *(value for name, value in environment.items() if names_a_secret(name))]
+    likely += [password for value in environment.values() for password in _passwords_in(value)]
     return tuple(dict.fromkeys([*_named_values(environment, named), *filter(is_worth_hiding, likely)]))
+
+
+def _passwords_in(value: str) -> tuple[str, ...]:
+    """As it is spelled in the address, and as it is typed."""
+    password = password_in_url(value)
+    return () if password is None else (password, unquote(password))
 
 
 def is_worth_hiding(value: str) -> bool:

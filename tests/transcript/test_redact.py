@@ -3,9 +3,11 @@
 import base64
 import json
 import re
+import string
 import sys
 import time
 from collections.abc import Callable
+from random import Random
 from urllib.parse import quote, quote_plus
 
 import pytest
@@ -258,3 +260,24 @@ def test_no_text_of_fifty_kilobytes_takes_long(text: str) -> None:
     started = time.process_time()
     redactor.text(text)
     assert time.process_time() - started < 10  # what is not linear takes minutes
+
+
+@pytest.mark.parametrize(
+    "alphabet", ["0123456789abcdef", "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"]
+)
+def test_a_thousand_secrets_do_not_make_text_that_resembles_their_spellings_slow(alphabet: str) -> None:
+    random = Random(1)
+    secrets = ["".join(random.choices(string.ascii_letters + string.digits, k=40)) for _ in range(1000)]
+    redactor = Redactor(secrets)
+    text = "".join(random.choices(alphabet, k=300_000))
+    hidden = secrets[500].encode().hex()
+    started = time.process_time()
+    assert redactor.text(f"{text}{hidden}{text}") == f"{text}[redacted]{text}"
+    assert time.process_time() - started < 3  # by single hexadecimal digits it took longer than that for the tenth
+
+
+def test_values_that_overlap_and_hold_characters_of_patterns_are_hidden_as_a_whole() -> None:
+    inner, outer = "a.*(b|c)[d]+", "xx-a.*(b|c)[d]+-yy\\g<0>$&"
+    redactor = Redactor([inner, outer, inner[4:] + "-zzzzzzz"])
+    assert redactor.text(f"1 {outer} 2 {inner} 3 {inner}-zzzzzzz 4") == "1 [redacted] 2 [redacted] 3 [redacted] 4"
+    assert redactor.text("aXYZb") == "aXYZb"

@@ -61,3 +61,13 @@ def test_a_named_secret_that_cannot_be_hidden_is_refused_without_being_shown(val
     assert str(error.value) == (
         "the value of PIN cannot be kept out of the record: it has fewer than 8 characters, or repeats one"
     )
+
+
+def test_a_password_in_an_address_is_a_secret_whatever_the_variable_is_called() -> None:
+    environment = {
+        "HTTPS_PROXY": "http://me:canary%2Fpassword@proxy:3128",
+        "DATABASE": "postgres://app:second-1234@db/x",
+        "HOMEPAGE": "https://example.org/a:b@c",
+        "LOCAL": "postgres://postgres:postgres@localhost/x",
+    }
+    assert collect_secrets(environment) == ("canary%2Fpassword", "canary/password", "second-1234")
