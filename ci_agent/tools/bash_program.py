@@ -55,6 +55,8 @@ def _candidates(environment: Mapping[str, str], workspace: Workspace, usual: Seq
 def _ask_version(
     path: str, environment: Mapping[str, str], processes: Processes, cancel: CancelToken
 ) -> tuple[str, int]:
-    result = processes.run([path, *_ASK_VERSION], cwd=Path("/"), env=environment, timeout_s=_TIMEOUT_S, cancel=cancel)
+    # A locale that is not installed, as in many small images, makes bash warn before it answers.
+    plain = {**environment, "LC_ALL": "C"}
+    result = processes.run([path, *_ASK_VERSION], cwd=Path("/"), env=plain, timeout_s=_TIMEOUT_S, cancel=cancel)
     match = _VERSION.fullmatch(result.output.head)
     return (match[1].decode(), int(match[2])) if match else ("of no version that it tells", 0)

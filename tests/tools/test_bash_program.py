@@ -110,3 +110,10 @@ def test_the_tool_asks_for_the_version_once(
 def test_the_bash_of_this_machine_is_found(processes: Processes, workspace: Workspace) -> None:
     path = find_bash(child_environment(os.environ), workspace, processes, CancelToken())
     assert os.access(path, os.X_OK)
+
+
+def test_a_locale_that_is_not_installed_makes_no_bash_unusable(processes: Processes, workspace: Workspace) -> None:
+    environment = {**child_environment(os.environ), "LC_ALL": "tlh_QO.UTF-8"}
+    assert find_bash(environment, workspace, processes, CancelToken()) == find_bash(
+        child_environment(os.environ), workspace, processes, CancelToken()
+    )
