@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from random import Random
 from typing import Any
 
 import pytest
@@ -147,6 +148,49 @@ def hostile_documents(texts: Iterator[str]) -> Iterator[JsonObject]:
         yield document
 
 
+def odd_documents(count: int, seed: int) -> Iterator[JsonObject]:
+    """Records that satisfy the schema in ways that no run has thought of: null where null may be, empty, huge."""
+    random = Random(seed)
+    sources = (None, "", "p.yml", "p.yml:x", "p.yml:99999999999999", "/srv/site/p.yml:3", ":3")
+    for _ in range(count):
+        near = random.choice((None, {"rule_id": "n", "source": random.choice(sources) or "", "stopped_at": ""}))
+        decided = decision(
+            random.choice(("allow", "deny")),
+            random.choice(("rule", "default", "hazard", "unparsable", "limit", "arguments", "engine_error")),
+            random.choice(("", "Blocked: x", "Blocked by policy rule r: x")),
+            random.choice((None, "", "r")),
+            random.choice(sources),
+            nearest=near,
+            on_denied=random.choice(("record", "fail", "stop")),
+        )
+        odd = call(
+            1,
+            random.choice(("", "read", "edit", "bash", "a.b")),
+            random.choice((None, {}, {"path": 5}, {"path": "", "offset": True}, {"path": "a", "offset": 10**30})),
+            random.choice(("ok", "error", "denied", "cancelled", "unknown")),
+            random.choice(("", "\n", "\n\n\n")),
+            decision=random.choice((None, decided)),
+            stage=random.choice((None, "lookup", "before_tool_call", "truncated_turn")),
+            duration_s=random.choice((None, 0.0, 1e9)),
+            started_at=random.choice((None, WHEN)),
+            details=random.choice(({}, {"exit_status": None}, {"timed_out": True})),
+        )
+        ending = result(
+            random.choice(("completed", "unknown", "tampered")),
+            random.choice((None, 0, 1, 2, 5, 9, 99, 143, 255, 100_000)),
+            random.choice((None, "", " ", "x")),
+            random.choice((None, True, False)),
+        )
+        images = [{"type": "image", "mime_type": "image/png", "data_base64": ""}]
+        document = transcript(
+            [random.choice((odd, odd | {"content": []}, odd | {"content": images}))],
+            result=ending | {"final_text": random.choice((None, "", "\n", "x"))},
+        )
+        document["run"]["workspace"] = random.choice(("/srv/site", "", ".", "/", "//", "rel"))
+        lost: JsonObject = {key: None for key in ("run", "model", "policy") if random.random() < 0.2}
+        yield document | lost
+
+
 class Records:
     """What tests make records with."""
 
@@ -156,6 +200,7 @@ class Records:
     transcript = staticmethod(transcript)
     result = staticmethod(result)
     hostile = staticmethod(hostile_documents)
+    odd = staticmethod(odd_documents)
 
 
 @pytest.fixture

@@ -39,11 +39,21 @@ def test_every_format_renders_every_kind_of_record_and_leaves_it_as_it_was(name:
 
 
 @pytest.mark.parametrize("name", FORMATS)
+def test_every_format_renders_whatever_the_schema_allows(name: str, records: Any, runner_commands: Runner) -> None:
+    render = renderer(name)
+    for document in records.odd(400, 8):
+        report = render(document)
+        assert [line for line in runner_commands(report) if not OURS.match(line)] == []
+
+
+@pytest.mark.parametrize("name", FORMATS)
 def test_attack_no_hostile_output_is_a_command_to_the_runner(
     name: str, records: Any, hostile_texts: Hostile, runner_commands: Runner
 ) -> None:
     render = renderer(name)
     for document in records.hostile(hostile_texts(10_000 if name != "html" else 1_000, 4)):
-        obeyed = runner_commands(render(document))
+        report = render(document)
+        report.encode()
+        obeyed = runner_commands(report)
         assert [line for line in obeyed if not OURS.match(line)] == []
         assert bool(obeyed) == (name == "github")
