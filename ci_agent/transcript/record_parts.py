@@ -55,7 +55,7 @@ class ToolCallPart(ReplayedPart):
     name: str
     arguments: JsonObject | None
     """The object that the model sent; null when its text was none."""
-    arguments_json: str | None = None
+    arguments_json: str = ""
     """The model's text, only when `arguments` is null."""
 
 

@@ -40,7 +40,7 @@ class JournalLine(Closed):
     prev: Sha256
     """SHA-256 of the line before, without its line end; zeros in the first."""
     at: Timestamp
-    redactions: Number | None = None
+    redactions: Count = 0
     """Places of this record where a secret was replaced; absent when there is none."""
 
 
@@ -77,7 +77,7 @@ class CallStartLine(JournalLine):
     id: str
     tool: str
     arguments: JsonObject | None
-    arguments_json: str | None = None
+    arguments_json: str = ""
 
 
 class CallDecisionLine(JournalLine):
@@ -150,7 +150,7 @@ class ToolCallRecord(Closed):
     tool: str
     arguments: JsonObject | None
     """What the tool got if it ran; null when the model's text was no JSON object."""
-    arguments_json: str | None = None
+    arguments_json: str = ""
     """The model's text, only when it was no JSON object."""
     decision: DecisionRecord | None
     """Null: the policy was not asked (see `stage`), or there is none."""

@@ -67,6 +67,9 @@ READERS = (
 
 CODES = {0, 1, 3}
 
+OPTIONAL = ("redactions", "arguments_json", "decision", "arguments", "replay", "unknown", "estimated", "kind", "seal")
+"""Keys that a record may have and that most lack."""
+
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -94,7 +97,9 @@ def check(command: Callable[..., Any], reader: tuple[str, ...], file: Path) -> N
     assert outcome.code in CODES
     for text in (outcome.stdout, outcome.stderr):
         assert not {"\x1b", "\x07", "\u202e", "\x00"} & set(text)
-        assert not [line for line in text.splitlines() if "canary" in line and line.lstrip().startswith(("::", "##["))]
+        assert not [
+            line for line in text.splitlines() if line.lstrip().startswith(("::error::canary", "##[error]canary"))
+        ]
 
 
 def places_in(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -110,7 +115,9 @@ def with_change(value: Any, path: tuple[Any, ...], new: Any, how: str) -> Any:
     parent = changed
     for step in path[:-1]:
         parent = parent[step]
-    if how == "remove":
+    if how == "add" and isinstance(parent, dict):
+        parent[OPTIONAL[len(json.dumps(parent)) % len(OPTIONAL)]] = new
+    elif how == "remove":
         del parent[path[-1]]
     elif how == "double" and isinstance(parent, list):
         parent.append(parent[path[-1]])
@@ -120,7 +127,7 @@ def with_change(value: Any, path: tuple[Any, ...], new: Any, how: str) -> Any:
 
 
 changes = st.tuples(
-    st.floats(0, 1, exclude_max=True), st.sampled_from(HOSTILE), st.sampled_from(["set", "remove", "double"])
+    st.floats(0, 1, exclude_max=True), st.sampled_from(HOSTILE), st.sampled_from(["set", "remove", "double", "add"])
 )
 
 
@@ -192,3 +199,19 @@ def test_whatever_a_journal_holds_what_is_recovered_of_it_is_valid(
         check(command, ("report",), place)
         assert command("report", str(place)).code == 0
         place.unlink()
+
+
+@pytest.mark.parametrize("key", OPTIONAL)
+def test_an_optional_key_that_is_null_is_read_or_refused(
+    command: Callable[..., Any], folder: Path, document: Any, lines: list[bytes], key: str
+) -> None:
+    changed_document = copy.deepcopy(document)
+    for call in changed_document["tool_calls"]:
+        call[key] = None
+    for name, text in {
+        "null.json": json.dumps(changed_document),
+        "null.jsonl": "".join(f"{json.dumps({**json.loads(line), key: None})}\n" for line in lines),
+    }.items():
+        (folder / name).write_text(text)
+        for reader in READERS:
+            check(command, reader, folder / name)
