@@ -1,5 +1,6 @@
 """A lock that a file stands for: held by at most one run, and free as soon as that run is gone, however it ended."""
 
+import errno
 import fcntl
 import os
 import stat
@@ -31,8 +32,10 @@ def hold_lock(path: Path) -> Iterator[None]:
 
 def _open(path: Path) -> int:
     try:
-        # O_NONBLOCK: opening a named pipe must not wait for somebody at its other end.
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC, 0o600)
+        # O_NONBLOCK: opening a named pipe must not wait for somebody at its other end. O_NOFOLLOW: in a folder that
+        # others write to, a link would let them choose the file that is made or held.
+        flags = os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_NOCTTY | os.O_CLOEXEC
+        descriptor = os.open(path, flags, 0o600)
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"lock file {str(path)!r} cannot be opened: {_reason(error)}") from error
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -70,6 +73,8 @@ def _is_holder(note: bytes) -> bool:
 
 
 def _reason(error: OSError | ValueError) -> str:
+    if isinstance(error, OSError) and error.errno == errno.ELOOP:
+        return "it is a symbolic link; name the file itself"
     if isinstance(error, OSError):
         return os.strerror(error.errno or 0)
     return "its name holds a NUL character or a lone surrogate"

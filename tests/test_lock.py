@@ -123,3 +123,14 @@ def test_a_folder_a_device_and_a_pipe_are_configuration_errors(tmp_path: Path) -
         with pytest.raises(ConfigurationError) as caught, hold_lock(path):
             pytest.fail("held")
         assert str(caught.value) == f"lock file {str(path)!r} {reason}"
+
+
+@pytest.mark.parametrize("target", ["other", "missing"])
+def test_a_link_that_somebody_put_there_is_not_followed(tmp_path: Path, target: str) -> None:
+    (tmp_path / "other").touch()
+    (tmp_path / "lock").symlink_to(target)
+    with pytest.raises(ConfigurationError) as caught, hold_lock(tmp_path / "lock"):
+        pytest.fail("held")
+    assert str(caught.value).endswith("cannot be opened: it is a symbolic link; name the file itself")
+    assert (tmp_path / "other").read_text() == ""
+    assert not (tmp_path / "missing").exists()
