@@ -73,6 +73,7 @@ class Processes:
         self._server: SpawnServer | None = None
         self._running: set[Supervised] = set()
         self._idle: list[_Supervisor] = []
+        self._is_used = False
         self._is_closed = False
 
     @cached_property
@@ -130,8 +131,8 @@ class Processes:
         with self._lock:
             while self._idle:
                 self._idle.pop().dismiss()
-            if self._server and not self._server.has_left():
-                self._server.kill()
+            if self._server:
+                self._dismiss(self._server)
             self._server = None
             self._sweep()
 
@@ -169,6 +170,7 @@ class Processes:
                     return supervisor
                 supervisor.dismiss()
             server = self._living_server()
+            self._is_used = True
             ours, theirs = socket.socketpair()
             with ExitStack() as stack, theirs:
                 stack.enter_context(ours)
@@ -191,6 +193,13 @@ class Processes:
         if self._server is None:
             self._server = start_server()
         return self._server
+
+    def _dismiss(self, server: SpawnServer) -> None:
+        """One that was never asked for anything may not even have read yet that it shall go."""
+        if not self._is_used:
+            server.discard()
+        elif not server.has_left():
+            server.kill()
 
     def _finish(self, command: Supervised, server: SpawnServer) -> None:
         if not command.finish(_SILENT_AFTER_S):

@@ -71,6 +71,11 @@ class SpawnServer:
     def kill(self) -> None:
         """End it with all that is below it, when it does not work."""
         end_below(self.pid)
+        self.discard()
+
+    def discard(self) -> None:
+        """End it when there is nothing below it."""
+        self.channel.close()
         self.process.kill()
         self.process.wait()
 

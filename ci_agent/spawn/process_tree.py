@@ -2,15 +2,11 @@
 
 import os
 import signal
-import sys
 import time
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from ci_agent.spawn.kernel import open_pidfd
-
-SEES_TREES = sys.platform == "linux"
-"""Elsewhere (macOS) no orphan can be found: `processes_below` is empty, and a command ends with its process group."""
 
 END_WITHIN_S = 30.0
 """As long as it takes a process without priority to kill a thousand that are busy."""
@@ -34,6 +30,15 @@ class Process:
     """Memory shared with others counts in full."""
 
 
+def sees_trees() -> bool:
+    """Whether there is a /proc.
+
+    Where there is none, as on macOS, no orphan can be found: `processes_below` is empty, and a command ends with its
+    process group.
+    """
+    return os.path.exists("/proc/self/stat")
+
+
 def processes_below(top: int, spare: Collection[int] = ()) -> list[Process]:
     """Every descendant, zombies included, but the `spare` ones with all below them."""
     by_parent: dict[int, list[Process]] = {}
@@ -49,7 +54,7 @@ def processes_below(top: int, spare: Collection[int] = ()) -> list[Process]:
 
 
 def _all_processes() -> Iterator[Process]:
-    for name in os.listdir("/proc") if SEES_TREES else ():
+    for name in os.listdir("/proc") if sees_trees() else ():
         if name.isdigit() and (process := _read_process(int(name))):
             yield process
 

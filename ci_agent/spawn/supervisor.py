@@ -20,10 +20,10 @@ from ci_agent.spawn.kernel import become_subreaper, come_first, open_pidfd
 from ci_agent.spawn.leader import start_leader
 from ci_agent.spawn.process_tree import (
     HANGS_AFTER_S,
-    SEES_TREES,
     end_below,
     processes_below,
     reap_children,
+    sees_trees,
     signal_group,
 )
 from ci_agent.spawn.protocol import (
@@ -129,7 +129,7 @@ def _watch(command: _Command, limits: TreeLimits, wake_ups: int, lives: Collecti
 
 def _has_members(command: _Command) -> bool:
     """Bury the dead; tell at once that the leader has ended if others have not."""
-    if not _reap(command) and (SEES_TREES or not signal_group(command.leader, 0)):
+    if not _reap(command) and (sees_trees() or not signal_group(command.leader, 0)):
         return False
     if command.status is not None and not command.is_told:
         command.is_told = True
@@ -172,7 +172,7 @@ def _end(command: _Command) -> None:
 def _kill_all(command: _Command) -> bool:
     """Kill and bury all that is left of it; True if any was running."""
     was_running = False
-    if command.status is None or not SEES_TREES:
+    if command.status is None or not sees_trees():
         was_running = signal_group(command.leader, signal.SIGKILL)
     was_running |= end_below(os.getpid())
     given_up_at = time.monotonic() + HANGS_AFTER_S

@@ -219,6 +219,21 @@ def test_a_run_with_a_deaf_command_is_over_within_five_seconds(
     assert [is_alive(pid) for pid in pids] == [False] * len(pids)
 
 
+def test_the_runs_time_ends_a_deaf_command(
+    workspace: Path, environment: dict[str, str], script: Write, policy: Write
+) -> None:
+    script(TURNS), policy(POLICY)
+    (workspace / "wait.sh").write_text(f"trap '' TERM INT HUP\n{WAIT}sleep 300\n")
+    process = start(workspace, environment, [], "--timeout", "3")
+    pids = [int(pid) for pid in wait_for(workspace / "pids", process).split()]
+    started = time.monotonic()
+    process.communicate(timeout=30)
+    assert time.monotonic() - started < 3 + 5
+    result = json.loads((workspace / "t.json").read_text())["result"]
+    assert (process.returncode, result["exit_code"]) == (124, 124)
+    assert [is_alive(pid) for pid in pids] == [False] * len(pids)
+
+
 def test_a_second_signal_does_not_let_commands_finish(
     workspace: Path, environment: dict[str, str], script: Write, policy: Write
 ) -> None:

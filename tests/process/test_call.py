@@ -312,13 +312,13 @@ def test_five_sleeps_at_once_take_as_long_as_one(run: Run) -> None:
 def test_where_no_tree_can_be_seen_the_group_is_killed(
     python: Callable[[str], str], is_alive: Callable[[str], bool]
 ) -> None:
-    """As on macOS. The supervisor is one process of the test's own, without its server."""
+    """As on macOS, and without a /proc. The supervisor is one process of the test's own, without its server."""
     script = """
 import os, socket, sys
 from ci_agent.spawn import process_tree, supervisor
 from ci_agent.spawn.protocol import FINISH, Request, decode_report, send_request
 from ci_agent.spawn.tree_limits import TreeLimits
-process_tree.SEES_TREES = supervisor.SEES_TREES = False
+process_tree.sees_trees = supervisor.sees_trees = lambda: False
 supervisor.become_subreaper = lambda: False
 supervisor.open_pidfd = lambda pid: None
 ours, theirs = socket.socketpair()
