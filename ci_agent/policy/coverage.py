@@ -36,9 +36,13 @@ def cover(pattern: CommandPattern, command: ExecFact) -> Coverage | Gap:
     if pattern.tokens and not _names_program(pattern.tokens[0], command):
         return _ANOTHER_PROGRAM
     hazards = dict(command.hazards) if command.hazards else _NO_HAZARDS
+    certain = not (hazards or command.relocated)
     tokens: list[int | None] = []
     at = 0
     for position, word in enumerate(command.words):
+        if certain and pattern.rest and at == len(pattern.tokens):
+            # The closing `**` covers all that is left.
+            return Coverage((*tokens, *[at] * (len(command.words) - position)))
         token = pattern.tokens[at] if at < len(pattern.tokens) else None
         gap = _covers_at(pattern, token, command, position, hazards.get(position)) if position else None
         if gap is not None and position in hazards and command.has_open_glob and word.text.startswith("-"):
@@ -57,14 +61,17 @@ def cover(pattern: CommandPattern, command: ExecFact) -> Coverage | Gap:
 
 def _names_program(token: TokenPattern, command: ExecFact) -> bool:
     """A path of a program means the same file as in a rule, whatever the folder that it is run in."""
-    return command.words[0].literal is not None and any(map(token.matches, command.program_spellings))
+    program = command.words[0]
+    if program.kind != "literal":
+        return False
+    return token.matches(program.text) if command.located is None else any(map(token.matches, command.located))
 
 
 def _covers_at(
     pattern: CommandPattern, token: TokenPattern | None, command: ExecFact, position: int, hazard: str | None
 ) -> str | None:
     """As `_covers`; a file whose code runs is the same file as in a rule, whatever the folder that it is seen from."""
-    values = next((values for at, values in command.relocated if at == position), None)
+    values = dict(command.relocated).get(position) if command.relocated else None
     if values is None:
         return _covers(pattern, token, command.words[position], hazard)
     for spellings in values:

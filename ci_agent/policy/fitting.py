@@ -1,7 +1,7 @@
 """Whether the patterns of a rule fit a command: by themselves, or by spelling it inside a command that starts it."""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ci_agent.policy.command_patterns import CommandPattern
 from ci_agent.policy.coverage import Coverage, Gap, cover
@@ -10,13 +10,16 @@ from ci_agent.policy.facts import ExecFact, Origin
 
 def next_gap(patterns: Sequence[CommandPattern], command: ExecFact) -> Gap | None:
     """Where the patterns stop, the one that comes farthest; None when one of them fits."""
-    nearest = Gap(0, "it names no command")
+    nearest = _NAMES_NO_COMMAND
     for fit in _fits(patterns, command):
         if isinstance(fit, _Fit):
             return None
         if (fit.words, fit.is_hazard) > (nearest.words, nearest.is_hazard):
             nearest = fit
     return nearest
+
+
+_NAMES_NO_COMMAND: Final = Gap(0, "it names no command")
 
 
 class _Fit(NamedTuple):

@@ -12,7 +12,7 @@ from ci_agent.policy.facts import ExecFact, Fact, FileFact, ToolFact, UnknownFac
 from ci_agent.policy.grants import Refusal, exec_refusal, redirect_refusal, tool_refusal
 from ci_agent.policy.match import CompiledRule
 from ci_agent.policy.reaching import file_refusal
-from ci_agent.policy.rule_index import MAX_NEAREST, RuleIndex, ToolRules, canonical_order, strictest_first
+from ci_agent.policy.rule_index import MAX_NEAREST, RuleIndex, ToolRules, canonical_order, in_order, strictest_first
 from ci_agent.policy.second_names import SecondNames
 from ci_agent.policy.shell_facts import shell_facts
 from ci_agent.policy.site import Site
@@ -117,18 +117,13 @@ def _about_command(rules: ToolRules, command: ExecFact) -> list[CompiledRule]:
         # A rule must reach every file of the command. Where few reach the first, those few are all.
         near = list(islice(rules.paths.near(command.files[0].names), _FEW + 1))
         if len(near) <= _FEW:
-            return _in_order(rule for _, rule in near)
+            return in_order(rule for _, rule in near)
     return rules.programs.candidates(command)
 
 
 def _about_path(call: Call, fact: ToolFact | FileFact, file: FileFact) -> list[CompiledRule]:
     paths = call.rules.for_tool(_granting_tool(call, fact)).paths
-    return _in_order(rule for _, rule in paths.near(file.names))
-
-
-def _in_order(rules: Iterable[CompiledRule]) -> list[CompiledRule]:
-    found = {rule.id: rule for rule in rules}
-    return sorted(found.values(), key=canonical_order) if len(found) > 1 else list(found.values())
+    return in_order(rule for _, rule in paths.near(file.names))
 
 
 def _worth_explaining(call: Call, fact: ExecFact | ToolFact | FileFact) -> list[CompiledRule]:

@@ -155,29 +155,34 @@ class ProgramIndex:
 
     def candidates(self, command: ExecFact) -> list[CompiledRule]:
         """Rules that may cover the command, by themselves or by spelling it inside an outer one."""
-        found = {rule.id: rule for each in _outwards(command) for rule in self._about(each)}
-        return sorted(found.values(), key=canonical_order) if len(found) > 1 else list(found.values())
+        found = self._about(command)
+        while command.origin is not None:
+            command = command.origin.command
+            found += self._about(command)
+        return in_order(found)
 
     def about_program(self, command: ExecFact) -> list[CompiledRule]:
         """Some of the rules that name the program, whatever arguments they want; for explanations."""
         return self._named.get(self._name(command.words[0].text), [])[:MAX_NEAREST]
 
-    def _about(self, command: ExecFact) -> Iterator[CompiledRule]:
-        spellings = command.program_spellings
-        for spelling in (
-            map(self._name, spellings) if len(spellings) == 1 else dict.fromkeys(map(self._name, spellings))
-        ):
-            yield from self._about_spelled(spelling, command.words[1:])
+    def _about(self, command: ExecFact) -> list[CompiledRule]:
+        found: list[CompiledRule] = []
+        for spelling in dict.fromkeys(map(self._name, command.program_spellings)):
+            found += self._about_spelled(spelling, command.words[1:])
             for _, values in command.relocated:
-                yield from self._about_spelled(spelling, [literal_word(text) for texts in values for text in texts])
+                found += self._about_spelled(spelling, [literal_word(text) for texts in values for text in texts])
+        return found
 
-    def _about_spelled(self, program: str, words: Sequence[Word]) -> Iterator[CompiledRule]:
-        yield from self._by_program.near(program)
-        if program in self._named and any(word.literal is None for word in words):
-            yield from self._named.get(program, ())
-        elif program in self._named:
-            for text in dict.fromkeys([word.text for word in words]):
-                yield from self._by_words.get((program, text), ())
+    def _about_spelled(self, program: str, words: Sequence[Word]) -> list[CompiledRule]:
+        found = list(self._by_program.near(program))
+        named = self._named.get(program)
+        if named is None:
+            return found
+        if any(word.kind != "literal" for word in words):
+            return found + named
+        for text in {word.text for word in words}:
+            found += self._by_words.get((program, text), ())
+        return found
 
     def _add(self, pattern: CommandPattern, rule: CompiledRule) -> Iterator[tuple[Wildcard | None, CompiledRule]]:
         """File the rule; what it yields is found by the program alone."""
@@ -216,7 +221,7 @@ class HostIndex:
 
     def candidates(self, url: Url) -> list[CompiledRule]:
         found = [rule for name in (url.host, *suffixes(url.host)) for rule in self._by_name.get(name, ())]
-        return sorted({rule.id: rule for rule in (*found, *self._others)}.values(), key=canonical_order)
+        return in_order([*found, *self._others])
 
 
 class ArgumentIndex:
@@ -235,7 +240,13 @@ class ArgumentIndex:
     def candidates(self, arguments: JsonObject) -> list[CompiledRule]:
         texts = [(name, value) for name, value in arguments.items() if isinstance(value, str)]
         found = [rule for key in texts for rule in self._by_value.get(key, ())]
-        return sorted({rule.id: rule for rule in (*found, *self._others)}.values(), key=canonical_order)
+        return in_order([*found, *self._others])
+
+
+def in_order(rules: Iterable[CompiledRule]) -> list[CompiledRule]:
+    """Each of the rules once, in their canonical order."""
+    found = {rule.rule.id: rule for rule in rules}
+    return sorted(found.values(), key=canonical_order) if len(found) > 1 else list(found.values())
 
 
 def canonical_order(rule: CompiledRule) -> tuple[bool, str]:
@@ -266,13 +277,6 @@ def _listed_texts(rule: CompiledRule) -> list[tuple[str, str]] | None:
         if len(test.selector.steps) == 1 and texts is not None and all(isinstance(text, str) for text in texts):
             return [(test.selector.argument, text) for text in dict.fromkeys(texts)]
     return None
-
-
-def _outwards(command: ExecFact) -> Iterator[ExecFact]:
-    at: ExecFact | None = command
-    while at is not None:
-        yield at
-        at = at.origin.command if at.origin else None
 
 
 def _literals(alternatives: Sequence[Wildcard]) -> list[str] | None:

@@ -1,6 +1,7 @@
 """Finds the wildcards that may match a text without trying all of them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Final, Generic, TypeVar
 
 from ci_agent.policy.wildcards import Wildcard
@@ -28,15 +29,16 @@ class WildcardIndex(Generic[Payload]):
                 self._place(wild).append(payload)
         self._prefix_sizes = {len(prefix) for prefix in self._prefixes}
         self._suffix_sizes = {len(suffix) for suffix in self._suffixes}
+        self._has_only_others = not (self._texts or self._prefixes or self._suffixes)
 
-    def near(self, text: str) -> Iterator[Payload]:
+    def near(self, text: str) -> Iterable[Payload]:
         """Every payload whose wildcard may match the text, and perhaps others."""
-        yield from self._others
-        yield from self._texts.get(text, ())
-        for size in self._prefix_sizes:
-            yield from self._prefixes.get(text[:size], ()) if size <= len(text) else ()
-        for size in self._suffix_sizes:
-            yield from self._suffixes.get(text[-size:], ()) if size <= len(text) else ()
+        if self._has_only_others:
+            return self._others
+        found: list[Sequence[Payload]] = [self._others, self._texts.get(text, ())]
+        found += [self._prefixes.get(text[:size], ()) for size in self._prefix_sizes if size <= len(text)]
+        found += [self._suffixes.get(text[-size:], ()) for size in self._suffix_sizes if size <= len(text)]
+        return chain.from_iterable(found)
 
     def _place(self, wild: Wildcard | None) -> list[Payload]:
         if wild is None:
