@@ -9,7 +9,7 @@ from ci_agent.tools.truncate import keep_head_and_tail
 MAX_RESULTS_BYTES: Final = 4_000_000
 """A million tokens or so: as much as models take in."""
 
-ALWAYS_KEPT_BYTES: Final = 2_000
+ALWAYS_KEPT_BYTES: Final = 1_500
 """Of each result, when those before it have used up everything."""
 
 

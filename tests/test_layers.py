@@ -13,7 +13,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("json_types",),
     ("cancellation", "errors", "messages", "secret_names", "spelling"),
     ("exit_codes", "own_environment", "terminal", "text_files", "tool", "workspace"),
-    ("hooks", "provider", "sandbox", "strict_yaml"),
+    ("git_files", "hooks", "provider", "sandbox", "strict_yaml"),
     ("call_summary", "events", "spawn"),
     ("agent", "process"),
     ("policy", "providers", "tools", "transcript"),

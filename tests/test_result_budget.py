@@ -36,7 +36,7 @@ def test_results_pass_until_they_hold_too_much_together() -> None:
     large = executed(TextContent("x" * 8_000))
     assert [budget(large), budget(large)] == [None, None]
     cut = budget(large)
-    assert text_of(cut).startswith("x" * 900)
+    assert text_of(cut).startswith("x" * 600)
     assert text_of(cut).endswith(
         "[The results of this run hold more than 0.02 MB, so of this one only the beginning and the end are kept. "
         "Ask for less at a time.]"

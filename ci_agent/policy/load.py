@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from ci_agent.errors import ConfigurationError, InvalidFileError
+from ci_agent.git_files import beside, is_git_name, path_in, read_named_file
 from ci_agent.policy.build import Base, build_policy, extend, real_path
 from ci_agent.policy.calls import BUILTIN_TOOLS
 from ci_agent.policy.consistency import check_document, check_references
@@ -14,7 +15,6 @@ from ci_agent.policy.document import PolicyDocument
 from ci_agent.policy.rules import PolicySource
 from ci_agent.policy.shipped import shipped_policy_path
 from ci_agent.strict_yaml import YamlDocument, load_yaml, quote, raise_problems, validate
-from ci_agent.text_files import read_text_file
 
 TEXT_NAME: Final = "<text>"
 """What messages call a policy that was given as text."""
@@ -35,6 +35,15 @@ class _Origin:
     """What comes before `:line`."""
     path: Path | None
     """None: given as text."""
+    is_in_git: bool = False
+    """It is a file of a revision, which `label` names; the path is relative to the repository's top."""
+
+    @property
+    def identity(self) -> Path | None:
+        """The same for all names of a file; None: given as text."""
+        if self.path is None or self.is_in_git:
+            return self.path and Path(self.label)
+        return real_path(self.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,23 +75,24 @@ def load_policy_source(
         return _build(load_yaml(text, TEXT_NAME), (_Origin(TEXT_NAME, TEXT_NAME, None),), loading)
     if not name_or_path:
         raise ConfigurationError("no policy is named: give the name of a shipped policy, or a path")
-    return _read((_find(str(name_or_path), Path()),), loading)
+    return _read((_find(str(name_or_path), None),), loading)
 
 
-def _find(name: str, folder: Path) -> _Origin:
+def _find(name: str, extending: _Origin | None) -> _Origin:
     if not name.isprintable():
         raise ConfigurationError(f"no policy is called {quote(name)}")
-    if "/" in name or Path(name).suffix:
-        return _Origin(name, str(folder / name), folder / name)
+    if is_git_name(name) or "/" in name or Path(name).suffix:
+        label = name if extending is None or extending.path is None else beside(extending.label, name)
+        return _Origin(name, label, path_in(label), is_in_git=is_git_name(label))
     return _Origin(name, f"shipped/{name}.yml", shipped_policy_path(name))
 
 
 def _read(chain: _Chain, loading: _Loading) -> PolicySource:
-    path = _path(chain[-1])
-    file = real_path(path)
+    origin = chain[-1]
+    file = _identity(origin)
     if file not in loading.sources:
-        document = load_yaml(read_text_file(path, "policy"), chain[-1].label)
-        loading.sources[file] = _build(document, chain, loading)
+        text = read_named_file(origin.label if origin.is_in_git else _path(origin), "policy")
+        loading.sources[file] = _build(load_yaml(text, origin.label), chain, loading)
     return loading.sources[file]
 
 
@@ -90,7 +100,9 @@ def _build(document: YamlDocument, chain: _Chain, loading: _Loading) -> PolicySo
     model = validate(document, PolicyDocument)
     raise_problems(document.file, list(check_document(document, model, loading.known_tools)))
     bases = [_read_base(document, index, entry, chain, loading) for index, entry in enumerate(model.extends or [])]
-    source = extend(build_policy(document, model, chain[-1].name, chain[-1].path), bases)
+    source = extend(
+        build_policy(document, model, chain[-1].name, None if chain[-1].is_in_git else chain[-1].path), bases
+    )
     raise_problems(document.file, list(check_references(document, model, source)))
     return source
 
@@ -100,7 +112,8 @@ def _read_base(document: YamlDocument, index: int, entry: str, chain: _Chain, lo
     place = ("extends", index)
     try:
         name, pin = _split_pin(entry)
-        base = _find(name, _folder(chain[-1], name))
+        _refuse_path_beside_text(chain[-1], name)
+        base = _find(name, chain[-1])
         _refuse_cycle(chain, base)
         _claim_prefix(base, loading)
         source = _read((*chain, base), loading)
@@ -123,16 +136,13 @@ def _split_pin(entry: str) -> tuple[str, str | None]:
     return entry, None
 
 
-def _folder(extending: _Origin, name: str) -> Path:
-    if extending.path is not None:
-        return extending.path.parent
-    if "/" in name and not name.startswith("/"):
+def _refuse_path_beside_text(extending: _Origin, name: str) -> None:
+    if extending.path is None and "/" in name and not name.startswith("/") and not is_git_name(name):
         raise ConfigurationError("a policy given as text has no folder: extend shipped policies or absolute paths")
-    return Path()
 
 
 def _refuse_cycle(chain: _Chain, base: _Origin) -> None:
-    if real_path(_path(base)) in [real_path(origin.path) for origin in chain if origin.path]:
+    if base.identity in [origin.identity for origin in chain if origin.path]:
         names = " extends ".join(origin.name for origin in (*chain, base))
         raise ConfigurationError(f"a policy cannot extend itself: {names}")
     if len(chain) > MAX_FILES:
@@ -140,8 +150,7 @@ def _refuse_cycle(chain: _Chain, base: _Origin) -> None:
 
 
 def _claim_prefix(base: _Origin, loading: _Loading) -> None:
-    path = _path(base)
-    file = real_path(path)
+    path, file = _path(base), _identity(base)
     other = loading.files_by_prefix.setdefault(path.stem, file)
     if other != file:
         raise ConfigurationError(
@@ -154,6 +163,10 @@ def _check_pin(name: str, source: PolicySource, pin: str | None) -> None:
         raise ConfigurationError(
             f"{name} is not the version that is pinned: if its change is wanted, write {name}@sha256:{source.sha256}"
         )
+
+
+def _identity(origin: _Origin) -> Path:
+    return origin.identity or _path(origin)
 
 
 def _path(origin: _Origin) -> Path:

@@ -8,8 +8,9 @@ from typing import Final
 
 import re2
 
+from ci_agent.git_files import beside, is_git_name, read_named_file
 from ci_agent.spelling import nearest
-from ci_agent.strict_yaml import YamlDocument, read_yaml, validate
+from ci_agent.strict_yaml import YamlDocument, load_yaml, validate
 from ci_agent.tasks.document import InputModel, TaskDocument
 from ci_agent.tasks.inputs import value_problem
 
@@ -40,30 +41,25 @@ class Task:
 
 def load_task(path: str | Path) -> Task:
     """The task at `path`; InvalidFileError with its place for anything that cannot be run."""
-    read = read_yaml(path, "task")
+    read = load_yaml(read_named_file(path, "task"), str(path))
     document = validate(read, TaskDocument)
     for name, spec in document.inputs.items():
         _check_input(name, spec, read)
     _check_references(document, read)
-    folder = Path(path).parent
     schema = document.output_schema
     return Task(
         file=str(path),
         document=document,
-        policy=_beside(folder, document.policy) if _is_path(document.policy) else document.policy,
-        context_files=tuple(_beside(folder, file) for file in document.context_files or ()),
-        output_schema_file=_beside(folder, schema) if isinstance(schema, str) else None,
-        append_system_file=_beside(folder, document.append_system_file) if document.append_system_file else None,
+        policy=beside(str(path), document.policy) if _is_path(document.policy) else document.policy,
+        context_files=tuple(beside(str(path), file) for file in document.context_files or ()),
+        output_schema_file=beside(str(path), schema) if isinstance(schema, str) else None,
+        append_system_file=beside(str(path), document.append_system_file) if document.append_system_file else None,
     )
 
 
 def _is_path(policy: str) -> bool:
     """As for `--policy`: what has a slash or a suffix is a file, anything else a shipped name."""
-    return "/" in policy or Path(policy).suffix != ""
-
-
-def _beside(folder: Path, name: str) -> str:
-    return str(folder / name)
+    return is_git_name(policy) or "/" in policy or Path(policy).suffix != ""
 
 
 def _check_input(name: str, spec: InputModel, read: YamlDocument) -> None:

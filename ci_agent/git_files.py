@@ -1,0 +1,101 @@
+"""Files of another revision, named `git:REV:PATH`: what a pull request cannot have changed.
+
+Git is asked for one blob and runs nothing that the repository names: no hooks, filters, monitors or fetching.
+"""
+
+import os
+import posixpath
+import re
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from ci_agent.errors import ConfigurationError
+from ci_agent.text_files import MAX_TEXT_FILE_BYTES, decode_text, read_text_file
+
+PREFIX: Final = "git:"
+
+_NAME: Final = re.compile(r"git:(?P<revision>[A-Za-z0-9][A-Za-z0-9_./@^~{}+-]*):(?P<path>[^:\0\n]+)")
+
+_TIMEOUT_S: Final = 30.0
+
+_SETTINGS: Final = (
+    "core.fsmonitor=false",
+    "core.hooksPath=/dev/null",
+    "protocol.ext.allow=never",
+    "safe.directory=*",  # in a container the checkout often belongs to somebody else; nothing of it is run
+)
+
+_ENVIRONMENT: Final = {
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "LC_ALL": "C",
+}
+
+
+def is_git_name(name: str) -> bool:
+    return name.startswith(PREFIX)
+
+
+def read_named_file(name: str | Path, what: str, *, max_bytes: int = MAX_TEXT_FILE_BYTES) -> str:
+    """The text of a file, or of `git:REV:PATH` in the repository of the current folder; raises as `read_text_file`."""
+    if is_git_name(str(name)):
+        return decode_text(_read_blob(str(name), what, max_bytes), str(name))
+    return read_text_file(name, what, max_bytes=max_bytes)
+
+
+def beside(name: str, other: str) -> str:
+    """What `other` means in the file `name`: a path beside it, of the same revision if that is one."""
+    if is_git_name(other) or other.startswith("/"):
+        return other
+    if not is_git_name(name):
+        return str(Path(name).parent / other)
+    revision, path = _split(name)
+    return f"{PREFIX}{revision}:{posixpath.normpath(posixpath.join(posixpath.dirname(path), other))}"
+
+
+def path_in(name: str) -> Path:
+    """The path of a file or of `git:REV:PATH`; ConfigurationError for a name that is none."""
+    return Path(_split(name)[1]) if is_git_name(name) else Path(name)
+
+
+def _split(name: str) -> tuple[str, str]:
+    found = _NAME.fullmatch(name)
+    if found is None or ".." in found["revision"]:
+        raise ConfigurationError(f"{name!r} names no file of a revision: write git:REV:PATH, such as git:HEAD~1:a.yml")
+    path = posixpath.normpath(found["path"])
+    if path.startswith(("/", "../")) or path == "..":
+        raise ConfigurationError(f"{name!r} leads out of the repository: PATH is relative to its top")
+    return found["revision"], path
+
+
+def _read_blob(name: str, what: str, max_bytes: int) -> bytes:
+    revision, path = _split(name)
+    settings = [argument for setting in _SETTINGS for argument in ("-c", setting)]
+    argv = ["git", *settings, "cat-file", "blob", f"{revision}:{path}"]
+    try:
+        done = subprocess.run(argv, env=_environment(os.environ), capture_output=True, check=False, timeout=_TIMEOUT_S)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ConfigurationError(f"cannot read the {what} {name!r}: git cannot be run: {error}") from error
+    if done.returncode != 0:
+        why = done.stderr.decode("utf-8", "replace").strip().removeprefix("fatal: ")
+        raise ConfigurationError(f"cannot read the {what} {name!r}: {why or 'git does not say why'}{_hint(why)}")
+    if len(done.stdout) > max_bytes:
+        raise ConfigurationError(f"cannot read the {what} {name!r}: it is larger than {max_bytes // 1024} KiB")
+    return done.stdout
+
+
+def _environment(own: Mapping[str, str]) -> dict[str, str]:
+    """Nothing of our own but where programs are: a GIT_DIR of a hook would lead to another repository."""
+    return {**_ENVIRONMENT, "PATH": own.get("PATH", os.defpath)}
+
+
+def _hint(why: str) -> str:
+    if "invalid object name" in why or "Not a valid object name" in why or "bad revision" in why:
+        return " (is the revision fetched? actions/checkout needs fetch-depth: 0)"
+    return ""
