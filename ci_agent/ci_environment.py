@@ -27,6 +27,16 @@ def _github(environment: Mapping[str, str]) -> CIFacts:
     return CIFacts("github", repository, url)
 
 
+def is_pull_request(environment: Mapping[str, str]) -> bool:
+    """Whether the checkout holds what somebody proposes: GitHub, GitLab, Azure, Buildkite, Jenkins by their variables."""
+    return (
+        environment.get("GITHUB_EVENT_NAME", "").startswith("pull_request")
+        or bool(environment.get("CI_MERGE_REQUEST_IID") or environment.get("CHANGE_ID"))
+        or environment.get("BUILD_REASON") == "PullRequest"
+        or environment.get("BUILDKITE_PULL_REQUEST", "false") != "false"
+    )
+
+
 _COMMAND_FILES = (
     "GITHUB_ENV",
     "GITHUB_PATH",

@@ -30,6 +30,7 @@ from ci_agent.cli.output import (
 )
 from ci_agent.cli.report_files import read_reports
 from ci_agent.cli.streams import stdout_problem, write_stream
+from ci_agent.cli.pull_requests import refuse_rules_of_a_pull_request
 from ci_agent.cli.task_options import (
     given_task,
     inline_schema,
@@ -81,6 +82,7 @@ Examples:
 @option("--agents-md", is_flag=True, help="Add the workspace's AGENTS.md, marked as untrusted data.")
 @option("--policy", metavar="NAME|FILE", required=True, help="A shipped policy's name, or a policy file.")
 @model_options
+@option("--trust-head", is_flag=True, help="Take policy and task from the checkout, though it is a pull request's.")
 @option("--workspace", metavar="DIR", default=".", show_default=True, help="The folder that tools may touch.")
 @option("--tools", metavar="NAME,NAME", help="Offer these tools alone.")
 @option("--max-turns", type=COUNT, help="Turns. [default: 100]")
@@ -249,6 +251,8 @@ def _settings(flags: Mapping[str, Any]) -> RunSettings:
         check_model(flags["model"], "--model")
     with blamed_on("policy"):
         policy = load_policy(flags["policy"], workspace=flags["workspace"])
+    if not flags["trust_head"]:
+        refuse_rules_of_a_pull_request(policy, given_task(), given_environment())
     with blamed_on("tools"):
         tools = _tools(flags["tools"])
     task = given_task()
