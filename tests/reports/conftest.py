@@ -131,6 +131,7 @@ def result(reason: str, exit_code: int | None, error: str | None = None, retryab
 
 def hostile_documents(texts: Iterator[str]) -> Iterator[JsonObject]:
     """Each with its texts in every place that a model, a tool or a policy fills."""
+    plain = transcript([])
     for one, two, three in zip(texts, texts, texts, strict=False):
         no = decision("deny", "rule", two, one, three)
         calls = [
@@ -139,13 +140,16 @@ def hostile_documents(texts: Iterator[str]) -> Iterator[JsonObject]:
             call(3, two, {"path": three}, "denied", one, decision=no),
             call(4, "bash", None, "unknown", three, arguments_json=one),
         ]
-        document = transcript([]) | {"tool_calls": calls, "notes": [{"at": WHEN, "about": one, "text": two}]}
-        document["run"] |= {"id": one, "version": two, "workspace": three}
-        document["model"] |= {"provider": two, "model": three}
-        document["policy"]["name"] = three
-        document["result"] |= {"final_text": f"{one}\n{two}\n{three}", "error": two, "exit_code": 1}
-        document["integrity"]["problems"] = [three]
-        yield document
+        ending = {"final_text": f"{one}\n{two}\n{three}", "error": two, "exit_code": 1}
+        yield plain | {
+            "tool_calls": calls,
+            "notes": [{"at": WHEN, "about": one, "text": two}],
+            "run": plain["run"] | {"id": one, "version": two, "workspace": three},
+            "model": plain["model"] | {"provider": two, "model": three},
+            "policy": plain["policy"] | {"name": three},
+            "result": plain["result"] | ending,
+            "integrity": plain["integrity"] | {"problems": [three]},
+        }
 
 
 def odd_documents(count: int, seed: int) -> Iterator[JsonObject]:
