@@ -10,12 +10,15 @@ import subprocess
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from ci_agent.json_types import parse_json
 from ci_agent.transcript.records import document_problems
+
+if TYPE_CHECKING:
+    from tests.conftest import Faults
 
 Write = Callable[[str], str]
 Find = Callable[[str], list[str]]
@@ -321,3 +324,48 @@ def test_a_policy_that_a_command_rewrites_is_still_the_one_that_decides(
     assert [each["status"] for each in calls] == ["ok", "denied"]
     assert not (workspace / "canary").exists()
     assert done.returncode == 9
+
+
+# A hostile server
+
+
+@pytest.mark.hard
+def test_a_server_that_sends_a_thousand_hostile_calls_at_once_gets_a_result_for_each(
+    ci_agent: Any, workspace: Path, faults: "Faults", runner_commands: Find
+) -> None:
+    ids = ["", "same", CONTROLS, COMMANDS, "\ud800", "\x00", "x" * 5_000]
+    names = ["ls", "", CONTROLS, COMMANDS, "\ud800", "LS", "y" * 5_000]
+    texts = [
+        "{}",
+        '{"path": "\\ud800"}',
+        '{"path": ' + "[" * 500 + "]" * 500 + "}",
+        '{"limit": 1e999}',
+        '{"path": "a',
+        '{"limit": ' + "9" * 2_000 + "}",
+    ]
+    pieces = [
+        {
+            "index": number,
+            "id": ids[number % len(ids)] or f"id{number}",
+            "function": {"name": names[number % len(names)] or "none", "arguments": texts[number % len(texts)]},
+        }
+        for number in range(1_000)
+    ]
+    chunks = [{"choices": [{"index": 0, "delta": {"tool_calls": [piece]}}]} for piece in pieces]
+    end = {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}
+    server = faults.serve(
+        faults.reply(200, faults.events(*chunks, end), content_type="text/event-stream"),
+        faults.answer(f"{COMMANDS}{CONTROLS}"),
+    )
+    known = ("--policy", "read-only", "--model", "openai-chat:m", "--base-url", server.url, "--transcript", "../t.json")
+    done = ci_agent("run", *known, "Go.", env={**IN_ACTIONS, "OPENAI_API_KEY": "canary-key-4711"})
+    assert done.returncode == 0, done.stderr[-2_000:]
+    document = parse_json(done.stdout)
+    assert document_problems(document) == []
+    assert len(document["tool_calls"]) == 1_000
+    assert {each["stage"] for each in document["tool_calls"]} == {None, "lookup", "arguments", "before_tool_call"}
+    sent = [message for message in server.requests[1].json["messages"] if message["role"] == "tool"]
+    assert len(sent) == len({message["tool_call_id"] for message in sent}) == 1_000
+    assert "canary-key" not in done.stdout + done.stderr
+    check_inert(runner_commands, done.stdout, done.stderr, ci_agent("report", "../t.json").stdout)
+    assert ci_agent("transcript", "verify", "../t.json").returncode == 0
