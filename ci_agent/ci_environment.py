@@ -28,7 +28,7 @@ def _github(environment: Mapping[str, str]) -> CIFacts:
 
 
 def is_pull_request(environment: Mapping[str, str]) -> bool:
-    """Whether the checkout holds what somebody proposes: GitHub, GitLab, Azure, Buildkite, Jenkins by their variables."""
+    """Whether the checkout is what somebody proposes, as GitHub, GitLab, Azure, Buildkite and Jenkins tell."""
     return (
         environment.get("GITHUB_EVENT_NAME", "").startswith("pull_request")
         or bool(environment.get("CI_MERGE_REQUEST_IID") or environment.get("CHANGE_ID"))

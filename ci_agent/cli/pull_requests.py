@@ -18,7 +18,9 @@ def refuse_rules_of_a_pull_request(policy: Policy, task: Task | None, environmen
     named = [] if task is None or is_git_name(task.file) else [task.file]
     for file in (*map(str, policy.source.files), *named):
         if policy.site.workspace.contains(real_path(Path(file))):
-            base = environment.get("GITHUB_BASE_REF") or environment.get("CI_MERGE_REQUEST_TARGET_BRANCH_NAME") or "main"
+            base = (
+                environment.get("GITHUB_BASE_REF") or environment.get("CI_MERGE_REQUEST_TARGET_BRANCH_NAME") or "main"
+            )
             raise ConfigurationError(
                 f"{file!r} is a file of the pull request that this run is about, so its author would say what the run "
                 f"may do: take it from the base with git:origin/{base}:PATH, or say --trust-head"

@@ -28,9 +28,9 @@ from ci_agent.cli.output import (
     check_answer_file,
     deliver,
 )
+from ci_agent.cli.pull_requests import refuse_rules_of_a_pull_request
 from ci_agent.cli.report_files import read_reports
 from ci_agent.cli.streams import stdout_problem, write_stream
-from ci_agent.cli.pull_requests import refuse_rules_of_a_pull_request
 from ci_agent.cli.task_options import (
     given_task,
     inline_schema,
