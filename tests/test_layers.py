@@ -36,7 +36,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "structured_output",
         "tracing",
     ),
-    ("explain", "ready_policy", "recorded_runs", "run_settings", "tasks"),
+    ("event_text", "explain", "ready_policy", "recorded_runs", "run_settings", "tasks"),
     ("ending", "run_parts"),
     ("precautions",),
     ("compose",),

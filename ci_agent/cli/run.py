@@ -40,6 +40,7 @@ from ci_agent.cli.task_options import (
 )
 from ci_agent.compose import create_redactor, run
 from ci_agent.errors import CIAgentError, ConfigurationError, InternalError, system_refusal
+from ci_agent.event_text import read_event_texts
 from ci_agent.github_step import Published, check_publishing, publish
 from ci_agent.json_types import JsonObject, parse_json
 from ci_agent.output_schema import MAX_OUTPUT_SCHEMA_BYTES
@@ -80,6 +81,7 @@ Examples:
 @option("--system-file", metavar="FILE", help="Replace the system prompt.")
 @option("--append-system-file", metavar="FILE", help="Add to the system prompt.")
 @option("--agents-md", is_flag=True, help="Add the workspace's AGENTS.md, marked as untrusted data.")
+@option("--event-text", is_flag=True, help="Add what the event of a GitHub workflow says, marked as untrusted data.")
 @option("--policy", metavar="NAME|FILE", required=True, help="A shipped policy's name, or a policy file.")
 @model_options
 @option("--trust-head", is_flag=True, help="Take policy and task from the checkout, though it is a pull request's.")
@@ -320,7 +322,8 @@ def _context(flags: Mapping[str, Any]) -> tuple[ContextText, ...]:
     files = list(flags["context_file"])
     if flags["agents_md"]:
         files.append(str(Path(flags["workspace"]) / "AGENTS.md"))
-    return tuple(ContextText(file, read_text_file(file, "context file")) for file in files)
+    event = read_event_texts(given_environment()) if flags["event_text"] else ()
+    return (*event, *(ContextText(file, read_text_file(file, "context file")) for file in files))
 
 
 def _tools(text: str | None) -> tuple[str, ...] | None:

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# The step of the action: an environment with the locked packages, made once for each job, then ci-agent in this very
+# process, so that the runner's signals reach it.
+set -euo pipefail
+
+fail() {
+  echo "::error title=ci-agent::$1"
+  exit 3
+}
+
+python=${INPUT_PYTHON:-python3}
+"$python" -I -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+  || fail "the input python names no Python 3.11 or newer: $(printf %q "$python")"
+
+# Named by what is in it, so that a later step with another version makes its own.
+lock=$CI_AGENT_ACTION/requirements.lock
+digest=$( { "$python" -I -VV; echo "$CI_AGENT_ACTION"; cat "$lock"; } | sha256sum | cut -c1-16)
+environment=${RUNNER_TEMP:?}/ci-agent-$digest
+if [ ! -e "$environment/ready" ]; then
+  echo "::group::ci-agent: installing its packages"
+  rm -rf "$environment"
+  "$python" -I -m venv "$environment" || fail "the Python has no venv module: set up another with actions/setup-python"
+  "$environment/bin/python" -I -m pip install --quiet --disable-pip-version-check --no-deps --only-binary :all: \
+    --require-hashes -r "$lock"
+  "$environment/bin/python" -I -c 'import site, sys; open(site.getsitepackages()[0] + "/ci_agent.pth", "w").write(sys.argv[1])' \
+    "$CI_AGENT_ACTION"
+  touch "$environment/ready"
+  echo "::endgroup::"
+fi
+
+args=(--output text --publish github-outputs)
+[ "$INPUT_SUMMARY" != true ] || args+=(--publish github-summary)
+[ "$INPUT_ANNOTATIONS" != true ] || args+=(--publish github-annotations)
+[ "$INPUT_TRUST_HEAD" != true ] || args+=(--trust-head)
+[ "$INPUT_EVENT_TEXT" != true ] || args+=(--event-text)
+[ -n "$CI_AGENT_TRANSCRIPT" ] || args+=(--transcript "$(mktemp -d "$RUNNER_TEMP/ci-agent-XXXXXXXX")/transcript.json")
+
+lines() { # each line of $2 behind the flag $1
+  local line
+  while IFS= read -r line || [ -n "$line" ]; do
+    [ -z "$line" ] || args+=("$1" "$line")
+  done <<<"$2"
+}
+lines --context-file "$INPUT_CONTEXT_FILES"
+lines --input "$INPUT_TASK_INPUTS"
+
+more=$("$environment/bin/python" -I "$CI_AGENT_ACTION/action/extra_args.py") || fail "the input extra-args is no JSON list of texts"
+[ -z "$more" ] || eval "args+=($more)" # words that extra_args.py has quoted
+
+[ -z "$INPUT_API_KEY" ] || args+=(--api-key-file /dev/fd/3)
+if [ -n "$INPUT_PROMPT" ]; then
+  args+=(--prompt-file -)
+fi
+files=()
+while IFS= read -r line || [ -n "$line" ]; do
+  [ -z "$line" ] || files+=("$line")
+done <<<"$INPUT_TASK_FILES"
+
+# The key goes over a descriptor: no variable and no argument of what is started here holds it.
+key=$INPUT_API_KEY prompt=$INPUT_PROMPT
+unset INPUT_API_KEY "${!INPUT_@}"
+exec "$environment/bin/python" -I -m ci_agent run "${args[@]}" -- ${files[@]+"${files[@]}"} 3<<<"$key" <<<"$prompt"
