@@ -55,7 +55,7 @@ class _Supervisor:
 
     def is_alive(self) -> bool:
         """Asked while it has nothing to say."""
-        return not has_something(self.control, 0)
+        return not (self.server.has_ended() or has_something(self.control, 0))
 
     def dismiss(self) -> None:
         with suppress(OSError):  # it has gone by itself

@@ -47,7 +47,9 @@ class Supervised:
     @property
     def leaves_supervisor(self) -> bool:
         """There is one that waits for the next command."""
-        return self.exited is not None and self.is_over and not (self.was_ordered or self.is_lost)
+        if self.exited is None or self.exited.killed_because is not None:
+            return False
+        return self.is_over and not (self.was_ordered or self.is_lost)
 
     def take_reports(self) -> None:
         """Take in what has come; to be called when there is something."""
