@@ -66,6 +66,8 @@ def _existing_file(name: str, folder: int, shown: str) -> os.stat_result | None:
         raise ToolError(f"{shown} became a symlink while it was being opened; try again.")
     if not stat.S_ISREG(status.st_mode):
         raise ToolError(f"{shown} is {kind_of(status.st_mode)}; only regular files are written.")
+    if os.fstatvfs(folder).f_flag & os.ST_RDONLY:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
     if not os.access(name, os.W_OK, dir_fd=folder):
         raise ToolError(
             f"{shown} is read-only (mode {stat.S_IMODE(status.st_mode):04o}); leave it, or change its mode."
