@@ -11,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ci_agent import RunSettings, load_policy, run
+from ci_agent.errors import ConfigurationError
+from ci_agent.transcript.records import document_problems
 
 SCRIPT = """
 turns:
@@ -59,6 +61,8 @@ FORMATS = ("text", "markdown", "github", "junit", "sarif", "html")
 READERS = (
     *(("report", "--format", name) for name in FORMATS),
     ("transcript", "verify"),
+    ("diff", "{folder}/whole.json"),
+    ("diff", "--format", "json", "{folder}/whole.json"),
     ("policy", "replay", "--policy", "read-only"),
     ("policy", "suggest", "--policy", "read-only"),
     ("policy", "replay", "--policy", "read-only", "--format", "json"),
@@ -93,7 +97,7 @@ def lines(folder: Path, document: Any) -> list[bytes]:
 
 
 def check(command: Callable[..., Any], reader: tuple[str, ...], file: Path) -> None:
-    outcome = command(*reader, str(file))
+    outcome = command(*(word.format(folder=file.parent) for word in reader), str(file))
     assert outcome.code in CODES
     for text in (outcome.stdout, outcome.stderr):
         assert not {"\x1b", "\x07", "\u202e", "\x00"} & set(text)
@@ -199,6 +203,20 @@ def test_whatever_a_journal_holds_what_is_recovered_of_it_is_valid(
         check(command, ("report",), place)
         assert command("report", str(place)).code == 0
         place.unlink()
+
+
+@given(st.lists(changes, min_size=1, max_size=3))
+@settings(max_examples=40, deadline=None)
+def test_a_document_with_anything_anywhere_is_played_again_or_refused(folder: Path, document: Any, edits: Any) -> None:
+    file = folder / "played.json"
+    file.write_text(json.dumps(changed(document, edits)))
+    policy = load_policy("read-only", workspace=folder / "ws")
+    try:
+        result = run(RunSettings(prompt="Go.", policy=policy, model=f"replay:{file}", replay_tools=True))
+    except ConfigurationError:
+        return
+    assert document_problems(result.transcript) == []
+    assert result.exit_code in {0, 4, 5, 6}
 
 
 @pytest.mark.parametrize("key", OPTIONAL)
