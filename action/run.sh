@@ -19,9 +19,15 @@ environment=${RUNNER_TEMP:?}/ci-agent-$digest
 if [ ! -e "$environment/ready" ]; then
   echo "::group::ci-agent: installing its packages"
   rm -rf "$environment"
-  "$python" -I -m venv "$environment" || fail "the Python has no venv module: set up another with actions/setup-python"
-  "$environment/bin/python" -I -m pip install --quiet --disable-pip-version-check --no-deps --only-binary :all: \
-    --require-hashes -r "$lock"
+  # The Python's own pip fills the environment if it can: to put another one into it takes as long as all the rest.
+  "$python" -I -m venv --without-pip "$environment" || fail "the Python has no venv module: use actions/setup-python"
+  pip=("$python" -I -m pip --python "$environment/bin/python")
+  "${pip[@]}" --version >/dev/null 2>&1 || {
+    "$python" -I -m venv "$environment" || fail "the Python has no pip: use actions/setup-python"
+    pip=("$environment/bin/python" -I -m pip)
+  }
+  "${pip[@]}" install --quiet --disable-pip-version-check --no-deps --no-compile --only-binary :all: --require-hashes \
+    -r "$lock"
   "$environment/bin/python" -I -c 'import site, sys; open(site.getsitepackages()[0] + "/ci_agent.pth", "w").write(sys.argv[1])' \
     "$CI_AGENT_ACTION"
   touch "$environment/ready"
