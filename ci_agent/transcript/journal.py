@@ -231,7 +231,7 @@ def is_same_file(descriptor: int, path: Path) -> bool:
     """Whether the name still leads to the open file."""
     try:
         return os.path.samestat(os.fstat(descriptor), os.lstat(path))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return False
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -56,7 +57,24 @@ sleep 0.01
 echo "$1 ends"
 """
 
-CALLS = ("look", "read-a", "read-b", "search", "one", "two", "three", "four", "denied", "failed")
+SMALL_SCRIPT = """
+turns:
+  - tool_calls:
+      - {id: read-a, name: read, arguments: {path: a.txt}}
+      - {id: read-b, name: read, arguments: {path: b.txt}}
+  - tool_calls:
+      - {id: one, name: bash, arguments: {command: sh step.sh one}}
+      - {id: three, name: write, arguments: {path: done/three, content: three}}
+      - {id: denied, name: read, arguments: {path: .env}}
+  - text: Done.
+"""
+
+STATUSES = dict.fromkeys(("look", "read-a", "read-b", "search", "one", "two", "three", "four"), "ok") | {
+    "denied": "denied",
+    "failed": "error",
+}
+"""How each call of the two tasks ends when nothing is wrong."""
+
 EFFECTS = ("one", "two", "three", "four")
 """Calls that leave a file of their name in the folder `done`."""
 
@@ -201,10 +219,12 @@ class Lab:
         assert os.listdir(self.out) == ["t.json"]
 
     def check_everything_was_done(self) -> None:
+        """Every call of the task stands in the transcript, in order, and ended as it should."""
         document = json.loads(self.transcript.read_text())
-        assert tuple(call["id"] for call in document["tool_calls"]) == CALLS
-        assert document["result"]["tool_calls"] == {"ok": 8, "error": 1, "denied": 1, "cancelled": 0}
-        assert self.effects() == set(EFFECTS)
+        asked = re.findall(r"id: ([a-z-]+),", (self.folder / "script.yaml").read_text())
+        ended = [(call["id"], call["status"]) for call in document["tool_calls"]]
+        assert ended == [(call, STATUSES[call]) for call in asked]
+        assert self.effects() == set(EFFECTS) & set(asked)
 
     def read_journal(self) -> JournalContents:
         return read_journal(self.journal)
@@ -228,6 +248,7 @@ class MakeLab:
         lab.out.mkdir()
         (lab.folder / "policy.yml").write_text(POLICY)
         lab.write_script(SCRIPT)
+        lab.write_script(SMALL_SCRIPT, "small.yaml")
         lab.write_script("turns: [{text: Done.}]", "short.yaml")
         files = {"a.txt": "needle\n", "b.txt": "b\n" * 50, ".env": "SECRET=1\n", "step.sh": STEP}
         for file, content in files.items():

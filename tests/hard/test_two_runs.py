@@ -122,8 +122,7 @@ def test_what_no_run_has_made_is_refused_and_left_alone(lab: "Lab", put: Callabl
         return
     assert (done.code, done.stdout, len(done.stderr.splitlines())) == (3, b"", 1), done.stderr
     after = _state(lab.out)
-    after.pop("lock") if name != "lock" else None
-    assert after == before
+    assert {**after, "lock": before.get("lock")} == {**before, "lock": before.get("lock")}
     assert lab.effects() == set()
 
 
@@ -255,10 +254,10 @@ def test_a_journal_cut_anywhere_reads_up_to_there(make_lab: "MakeLab") -> None:
 def test_a_journal_torn_anywhere_is_recovered_by_the_next_run(make_lab: "MakeLab", part: int) -> None:
     lab = make_lab()
     assert lab.run("--keep-journal").code == 0
-    data = lab.journal.read_bytes()
+    lines = lab.journal.read_bytes().splitlines(keepends=True)
     lab.transcript.unlink()
-    size = len(data) * (2 * part + 1) // 16
-    lab.journal.write_bytes(data[:size])
+    torn = 1 + part * (len(lines) - 2) // 7
+    lab.journal.write_bytes(b"".join(lines[:torn]) + lines[torn][: len(lines[torn]) // 2])
     done = lab.run(script="short.yaml")
     assert done.code == 0, done.stderr
     recovered = lab.out / "t.json.recovered.json"
