@@ -2,12 +2,18 @@
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ci_agent import load_policy
 from ci_agent.json_types import JsonObject
+from ci_agent.reports.comparison import render_comparison
+from ci_agent.reports.decision import render_decision
 from ci_agent.reports.table import FORMATS, renderer
+from ci_agent.transcript.compare import compare_calls
 
 Hostile = Callable[[int, int], Iterator[str]]
 Runner = Callable[[str], list[str]]
@@ -57,3 +63,20 @@ def test_attack_no_hostile_output_is_a_command_to_the_runner(
         obeyed = runner_commands(report)
         assert [line for line in obeyed if not OURS.match(line)] == []
         assert bool(obeyed) == (name == "github")
+
+
+def test_attack_no_comparison_of_hostile_runs_is_a_command_to_the_runner(
+    records: Any, hostile_texts: Hostile, runner_commands: Runner
+) -> None:
+    documents = list(records.hostile(hostile_texts(900, 9)))
+    for before, after in pairwise(documents):
+        assert runner_commands(render_comparison(before, after, compare_calls(before, after))) == []
+
+
+def test_attack_no_explanation_of_a_hostile_call_is_a_command_to_the_runner(
+    tmp_path: Path, hostile_texts: Hostile, runner_commands: Runner
+) -> None:
+    policy = load_policy("review", workspace=tmp_path)
+    for text in hostile_texts(300, 10):
+        for tool, arguments in (("bash", {"command": f'cat "{text}"'}), ("read", {"path": text}), (text, {})):
+            assert runner_commands(render_decision(policy.decide(tool, arguments))) == []
