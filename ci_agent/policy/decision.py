@@ -26,7 +26,7 @@ MAX_FACTS: Final = 500
 
 def decision_of(call: Call, verdicts: Sequence[Verdict], on_denied: OnDenied) -> Decision:
     """Allowed when every fact is granted and none is forbidden. A deny rule speaks first, then what is not known."""
-    facts = _bounded(dict.fromkeys(_listed(verdicts)))
+    facts = _bounded(_listed(verdicts))
     forbidden = [each for verdict in verdicts for each in verdict.forbidden]
     if forbidden:
         first = min(forbidden, key=lambda each: strictest_first(each.rule))
@@ -176,6 +176,7 @@ def _listed(verdicts: Sequence[Verdict]) -> Iterator[FactVerdict]:
 
 
 def _bounded(facts: Iterable[FactVerdict]) -> tuple[FactVerdict, ...]:
+    """Each of them once."""
     kept: dict[FactVerdict, None] = {}
     rules: set[str | None] = {None}
     for fact in facts:

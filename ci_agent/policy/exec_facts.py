@@ -46,8 +46,10 @@ def read_run(
     `inputs`: files that its redirections read.
     """
     place = scene.place(reading, span)
-    has_open_glob = any(word.kind == "glob" and word.text.startswith(_OPEN) for word in words)
-    words = _expanded(words, place)
+    kinds = {word.kind for word in words}
+    has_open_glob = "glob" in kinds and any(word.kind == "glob" and word.text.startswith(_OPEN) for word in words)
+    if not kinds <= {"literal", "unknown"}:
+        words = _expanded(words, place)
     if scene.folder is None:
         return place.unknown(f"in which folder {words[0].text} runs is not known")
     if words[0].literal is None:
@@ -150,8 +152,6 @@ def resolve_folder(site: Site, folder: Word, place: Place) -> Path | None:
 
 def _expanded(words: tuple[Word, ...], place: Place) -> tuple[Word, ...]:
     """The words with each glob replaced by the names that it becomes here and now."""
-    if all(word.kind in ("literal", "unknown") for word in words):
-        return words
     return tuple(made for word in words for made in _now(word, place))
 
 

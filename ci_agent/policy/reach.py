@@ -83,7 +83,7 @@ def fold_all(names: Sequence[str]) -> list[str]:
 
 
 def fold_names(names: Names) -> Names:
-    return tuple(map(fold, names))
+    return tuple(fold_all(names))
 
 
 def anchor(glob: PathGlob, anchors: Anchors) -> tuple[AnchoredGlob, ...]:

@@ -39,7 +39,7 @@ class Reading:
         self.commands -= 1
         self.budget.spend_entries(_COMMAND)
         self.words -= len(words) + len(around) // 16
-        self.characters -= sum(len(word.text) for word in words)
+        self.characters -= sum([len(word.text) for word in words])
         if self.commands < 0:
             raise BoundExceededError(f"more than {MAX_COMMANDS} commands would run")
         if self.words < 0:

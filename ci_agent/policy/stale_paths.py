@@ -13,6 +13,7 @@ from ci_agent.policy.reach import Names, fold_names, names_of
 
 _LINKERS: Final = frozenset({"ln", "link"})
 _MOVERS: Final = frozenset({"cp", "mv", "rsync", "install", "git mv"})
+_MAKERS: Final = _LINKERS | _MOVERS
 _UNPACKERS_HERE: Final = frozenset({"bsdtar", "cpio", "pax", "7z", "7za", "7zr"})
 """Nothing tells where they write."""
 _UNPACKERS: Final = _UNPACKERS_HERE | {"tar", "unzip", "rsync", "scp", "patch", "docker", "podman", "kubectl"}
@@ -31,10 +32,11 @@ _LINK_OPTION: Final = re.compile(r"-[A-Za-z]*[ls]|--(link|symbolic-link|links)")
 def stale_paths(facts: Sequence[Fact], budget: DiskBudget) -> Iterator[UnknownFact]:
     """A doubt for each file that is reached through a link of the call's own, and for each glob that may find a name
     of its own that looks like an option."""
-    makers = [fact for fact in facts if isinstance(fact, ExecFact) and _base_name(fact) in _LINKERS | _MOVERS]
+    named = [(_base_name(fact), fact) for fact in facts if isinstance(fact, ExecFact)]
+    makers = [fact for name, fact in named if name in _MAKERS]
     if makers:
         yield from _through_links(makers, facts, budget)
-    yield from _through_unpacked(facts)
+    yield from _through_unpacked(named, facts)
     if any(file.path.name.startswith("-") for fact in facts for file in _files(fact) if file.effect == "write"):
         for fact in facts:
             if isinstance(fact, ExecFact) and fact.has_open_glob:
@@ -80,13 +82,12 @@ def _may_make_links(command: ExecFact, budget: DiskBudget) -> bool:
     )
 
 
-def _through_unpacked(facts: Sequence[Fact]) -> Iterator[UnknownFact]:
+def _through_unpacked(named: Sequence[tuple[str, ExecFact]], facts: Sequence[Fact]) -> Iterator[UnknownFact]:
     """A doubt for each file beneath a folder into which nobody knows what is put."""
-    commands = [fact for fact in facts if isinstance(fact, ExecFact)]
-    everywhere = any(map(_changes_working_tree, commands))
+    everywhere = any(_changes_working_tree(name, command) for name, command in named)
     makers: dict[Names, set[int]] = {}
-    for command in commands:
-        for folder in _unpacked_into(command):
+    for name, command in named:
+        for folder in _unpacked_into(name, command):
             makers.setdefault(fold_names(names_of(folder)), set()).add(id(command))
     for fact in facts if everywhere or makers else ():
         # Git itself follows no link of a working tree.
@@ -98,8 +99,7 @@ def _through_unpacked(facts: Sequence[Fact]) -> Iterator[UnknownFact]:
                 yield UnknownFact(why, argument=file.argument, span=file.span)
 
 
-def _unpacked_into(maker: ExecFact) -> list[Path]:
-    name = _base_name(maker)
+def _unpacked_into(name: str, maker: ExecFact) -> list[Path]:
     if name not in _UNPACKERS and name not in ("git clone", "git worktree"):
         return []
     written = [file for file in maker.files if file.effect == "write"]
@@ -132,8 +132,8 @@ def _is_git(command: ExecFact) -> bool:
     return _base_name(command).partition(" ")[0] == "git"
 
 
-def _changes_working_tree(command: ExecFact) -> bool:
-    name, _, subcommand = _base_name(command).partition(" ")
+def _changes_working_tree(name: str, command: ExecFact) -> bool:
+    name, _, subcommand = name.partition(" ")
     if name != "git" or subcommand not in _GIT_UNPACKS:
         return False
     texts = [word.text for word in command.words[1:]]

@@ -52,7 +52,7 @@ class Parsed:
 
     def has(self, *names: str) -> bool:
         """Whether one of these options, as the profile spells them, is there."""
-        return any(found.option.name in names for found in self.options)
+        return bool(self.options) and any(found.option.name in names for found in self.options)
 
     def values(self, *names: str) -> Iterator[tuple[int, Word]]:
         """The values of these options, each with the index of the option."""
@@ -72,28 +72,29 @@ def parse(profile: Profile, words: Sequence[Word], start: int) -> Parsed:
         word = words[position]
         if profile.delegates and parsed.options and parsed.options[-1].option.name in profile.delegates:
             break
-        if profile.syntax.options and word.literal == "--":
-            parsed.dash_dash = position
-            position += 1
-            break
-        plain = word.kind == "literal" and word.text[:1] not in ("-", "+")
-        if not plain and _is_option(parsed, word, position):
-            position = _read_option(parsed, words, position)
-            continue
+        if word.kind != "literal" or word.text[:1] in ("-", "+"):
+            if profile.syntax.options and word.literal == "--":
+                parsed.dash_dash = position
+                position += 1
+                break
+            if _is_option(parsed, word, position):
+                position = _read_option(parsed, words, position)
+                continue
         parsed.operands.append(Operand(word, position))
         position += 1
         if first_only:
             break
     parsed.operands += [Operand(words[i], i) for i in range(position, len(words))]
-    if _matters(profile):
-        _refuse_splitting(parsed)
+    _refuse_splitting(parsed)
     return parsed
 
 
 def _refuse_splitting(parsed: Parsed) -> None:
     """A word that may become any number of words moves all that follow."""
     for index, operand in enumerate(parsed.operands):
-        if operand.word.splits and not operand.word.beneath and not _may_be_left_out(parsed.profile, operand, index):
+        if not operand.word.splits or operand.word.beneath or not _matters(parsed.profile):
+            continue
+        if not _may_be_left_out(parsed.profile, operand, index):
             parsed.problem = parsed.problem or _splitting(operand.word)
 
 
