@@ -8,7 +8,7 @@ import sys
 import click
 
 from ci_agent.cli.app import cli
-from ci_agent.cli.stderr import show_error, show_traceback, show_usage_error
+from ci_agent.cli.stderr import Hide, hide_secrets_of, show_error, show_traceback, show_usage_error
 from ci_agent.cli.streams import give_up, prepare_streams
 from ci_agent.errors import CIAgentError, InternalError, system_refusal
 from ci_agent.own_environment import refuse_inspection, withdraw_environment
@@ -32,23 +32,24 @@ def main() -> None:
     prepare_streams()
     environment = withdraw_environment()
     refuse_inspection()
+    hide = hide_secrets_of(environment)
     try:
         exit_code = cli.main(prog_name="ci-agent", standalone_mode=False, obj=environment) or 0
         sys.stdout.flush()
     except click.ClickException as error:
-        show_usage_error(error)
+        show_usage_error(error, hide)
         exit_code = error.exit_code
     except click.Abort:
         exit_code = 130
     except CIAgentError as error:
-        show_error(error)
+        show_error(error, hide)
         exit_code = error.exit_code
     except Exception as error:  # noqa: BLE001 - the boundary: a bug gets its traceback and its own exit code
-        exit_code = _end_of(error)
+        exit_code = _end_of(error, hide)
     sys.exit(exit_code)
 
 
-def _end_of(error: Exception) -> int:
+def _end_of(error: Exception, hide: Hide) -> int:
     """Say what happened; returns the exit code."""
     if isinstance(error, OSError) and error.filename is None and error.errno in _STDOUT_TAKES_NOTHING:
         give_up(sys.stdout)
@@ -56,9 +57,9 @@ def _end_of(error: Exception) -> int:
         return EXIT_NEGATIVE
     refusal = system_refusal(error)
     if refusal is None:
-        show_traceback(error)
+        show_traceback(error, hide)
         refusal = InternalError("internal error: this is a bug in ci-agent, please report it")
-    show_error(refusal)
+    show_error(refusal, hide)
     return refusal.exit_code
 
 

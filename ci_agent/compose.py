@@ -76,7 +76,9 @@ def run(
         run_id = str(uuid.uuid4())
         tracing = stack.enter_context(_tracing(settings, run_id, redactor, observers))
         variables = tracing.variables() if tracing else {}
-        parts = build_parts(settings, place, processes, _now, run_id=run_id, trace_variables=variables)
+        parts = build_parts(
+            settings, place, processes, _now, run_id=run_id, trace_variables=variables, redactor=redactor
+        )
         stack.callback(parts.models.close)
         stack.callback(parts.temporary.remove)
         if settings.lock is not None:

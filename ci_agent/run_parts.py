@@ -3,8 +3,9 @@
 import os
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from ci_agent.ci_environment import real_path
@@ -29,6 +30,8 @@ from ci_agent.tool import Tool
 from ci_agent.tools.table import ToolSettings, create_tools
 from ci_agent.transcript.place import Place
 from ci_agent.transcript.read import read_transcript
+from ci_agent.transcript.redact import Redactor
+from ci_agent.transcript.redact_stream import StreamRedactor
 from ci_agent.workspace import Workspace
 
 
@@ -55,7 +58,7 @@ class RunParts:
     """For temporary files of commands; whoever ends the run removes it."""
 
 
-def build_parts(  # noqa: PLR0913 - settings, and what is there around a run; two of them by name
+def build_parts(  # noqa: PLR0913 - settings, and what is there around a run; three of them by name
     settings: RunSettings,
     place: Place,
     processes: Processes,
@@ -63,6 +66,7 @@ def build_parts(  # noqa: PLR0913 - settings, and what is there around a run; tw
     *,
     run_id: str,
     trace_variables: Mapping[str, str],
+    redactor: Redactor,
 ) -> RunParts:
     """Check the settings and build what they ask for; ConfigurationError for what cannot be had. Of programs only git
     is started, to say what the repository's configuration names."""
@@ -85,7 +89,8 @@ def build_parts(  # noqa: PLR0913 - settings, and what is there around a run; tw
     sandbox, temporary = find_sandbox(settings.sandbox, _outside(environment["PATH"], workspace)), PrivateFolder()
     confine = create_confine(policy, sandbox, temporary, settings.secret_files)
     record = _played_record(settings, models[0])
-    tools = create_tools(_tool_settings(settings, workspace, policy, environment, processes, confine))
+    tool_settings = _tool_settings(settings, workspace, policy, environment, processes, confine)
+    tools = create_tools(replace(tool_settings, spill_filter=partial(StreamRedactor, redactor)))
     return RunParts(
         run_id=run_id,
         model=models[0],

@@ -13,7 +13,7 @@ from ci_agent.tool import OnUpdate, Tool, ToolResult
 from ci_agent.tools.bash_program import USUAL_FOLDERS, find_bash
 from ci_agent.tools.command_output import present_ending, present_unfinished
 from ci_agent.tools.define import closed_object, text_property, text_result
-from ci_agent.tools.spill import open_spill
+from ci_agent.tools.spill import AsItIs, NewFilter, open_spill
 from ci_agent.tools.truncate import MAX_BYTES, MAX_LINES
 from ci_agent.workspace import Workspace
 
@@ -37,13 +37,14 @@ def create_bash_tool(  # noqa: PLR0913 - settings of the tool, all but two by na
     max_timeout_s: float = 600.0,
     spill_folder: Path | None = None,
     *,
+    spill_filter: NewFilter = AsItIs,
     usual_folders: Sequence[str] = USUAL_FOLDERS,
     confine: Confine = leave_unconfined,
 ) -> Tool:
     """`environment` is what commands get, all of it: see `child_environment`.
 
     Bash is looked for when the first command runs, in the `usual_folders`, then on PATH. With a `spill_folder` the
-    whole output of each call goes to a new file in it, which the details name. `confine` is asked right before each
+    whole output of each call goes through a `spill_filter` to a new file in it, which the details name. `confine` is asked right before each
     call how its commands are kept in.
     """
     bash: str | None = None
@@ -55,7 +56,7 @@ def create_bash_tool(  # noqa: PLR0913 - settings of the tool, all but two by na
         argv: list[str | bytes] = [bash, "--noprofile", "--norc", "-c", "--", *_after_dash_c(arguments["command"])]
         timeout_s = min(float(arguments.get("timeout", default_timeout_s)), max_timeout_s)
         confined = confine(arguments)
-        with open_spill(spill_folder, prefix="bash-") as spill:
+        with open_spill(spill_folder, prefix="bash-", new_filter=spill_filter) as spill:
             on_output = _each(spill.write, _reporting(on_update))
             try:
                 result = processes.run(

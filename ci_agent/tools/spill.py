@@ -1,10 +1,12 @@
 """The whole output of a call in a file, for a person who looks into it later."""
 
 import tempfile
-from collections.abc import Iterator
+from codecs import getincrementaldecoder
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import FileIO
 from pathlib import Path
+from typing import Protocol
 
 from ci_agent.json_types import JsonObject
 
@@ -12,17 +14,60 @@ MAX_SPILL_BYTES = 1 << 30
 """An endless output must not fill the disk."""
 
 
+class TextFilter(Protocol):
+    """Takes out what must not be written down, however the text is cut."""
+
+    def feed(self, chunk: str) -> str:
+        """What can be written by now."""
+
+    def flush(self) -> str:
+        """The rest."""
+
+
+class AsItIs:
+    """Takes out nothing."""
+
+    def feed(self, chunk: str) -> str:
+        return chunk
+
+    def flush(self) -> str:
+        return ""
+
+
+NewFilter = Callable[[], TextFilter]
+
+
 class Spill:
     """Takes chunks as they come. A full disk ends the file, never the call."""
 
-    def __init__(self, file: FileIO | None, details: JsonObject, room: int = MAX_SPILL_BYTES) -> None:
+    def __init__(
+        self,
+        file: FileIO | None,
+        details: JsonObject,
+        room: int = MAX_SPILL_BYTES,
+        new_filter: NewFilter = AsItIs,
+    ) -> None:
         self._file = file
         self._room = room
+        self._decoder = getincrementaldecoder("utf-8")(
+            "surrogateescape"
+        )  # bytes that are no text come out as they came
+        self._filter = new_filter()
         self.details = details
         """What there is of `output_file`, its path, and `output_file_problem`, why it does not hold everything."""
 
     def write(self, chunk: bytes) -> None:
-        if self._file is None:
+        if self._file is not None:
+            self._write(self._filter.feed(self._decoder.decode(chunk)))
+
+    def close(self) -> None:
+        """Write what had been held back."""
+        if self._file is not None:
+            self._write(self._filter.feed(self._decoder.decode(b"", final=True)) + self._filter.flush())
+
+    def _write(self, text: str) -> None:
+        chunk = text.encode("utf-8", "surrogateescape")
+        if self._file is None or not chunk:
             return
         try:
             _write_all(self._file, chunk[: self._room])
@@ -38,7 +83,9 @@ class Spill:
 
 
 @contextmanager
-def open_spill(folder: Path | None, prefix: str, max_bytes: int = MAX_SPILL_BYTES) -> Iterator[Spill]:
+def open_spill(
+    folder: Path | None, prefix: str, max_bytes: int = MAX_SPILL_BYTES, new_filter: NewFilter = AsItIs
+) -> Iterator[Spill]:
     """A new private file in the folder; with None, one that takes everything and keeps nothing."""
     if folder is None:
         yield Spill(None, {})
@@ -50,7 +97,11 @@ def open_spill(folder: Path | None, prefix: str, max_bytes: int = MAX_SPILL_BYTE
         yield Spill(None, {"output_file_problem": f"{folder}: {error.strerror}"})
         return
     with FileIO(descriptor, "w") as file:
-        yield Spill(file, {"output_file": path}, max_bytes)
+        spill = Spill(file, {"output_file": path}, max_bytes, new_filter)
+        try:
+            yield spill
+        finally:
+            spill.close()
 
 
 def _write_all(file: FileIO, chunk: bytes) -> None:

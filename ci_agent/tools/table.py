@@ -18,6 +18,7 @@ from ci_agent.tools.grep import create_grep_tool
 from ci_agent.tools.ls import create_ls_tool
 from ci_agent.tools.read import create_read_tool
 from ci_agent.tools.ripgrep import find_ripgrep
+from ci_agent.tools.spill import AsItIs, NewFilter
 from ci_agent.tools.time_limit import with_time_limit
 from ci_agent.tools.write import create_write_tool
 from ci_agent.workspace import Workspace
@@ -58,6 +59,8 @@ class ToolSettings:
     timeout_s: float | None = None
     """For each call, whatever it asks for; None: 120 for bash (up to 600 if it asks), 30 for the others."""
     spill_folder: Path | None = None
+    spill_filter: NewFilter = AsItIs
+    """What whole outputs go through before they are written down."""
 
 
 def create_tools(settings: ToolSettings) -> dict[str, Tool]:
@@ -74,6 +77,7 @@ def create_tools(settings: ToolSettings) -> dict[str, Tool]:
         default_timeout_s=settings.timeout_s or DEFAULT_BASH_TIMEOUT_S,
         max_timeout_s=settings.timeout_s or MAX_BASH_TIMEOUT_S,
         spill_folder=settings.spill_folder,
+        spill_filter=settings.spill_filter,
         confine=settings.confine,
     )
     return {tool.name: tool for tool in (*limited, bash)}

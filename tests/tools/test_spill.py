@@ -41,3 +41,26 @@ def test_a_full_disk_ends_the_file_and_not_the_call(tmp_path: Path, monkeypatch:
         spill.write(b"one")
         spill.write(b"two")
     assert spill.details == {"output_file": "/dev/full", "output_file_problem": os.strerror(errno.ENOSPC)}
+
+
+class Shouting:
+    """Holds back what comes after the last blank."""
+
+    held = ""
+
+    def feed(self, chunk: str) -> str:
+        self.held += chunk
+        said, blank, self.held = self.held.rpartition(" ")
+        return (said + blank).upper()
+
+    def flush(self) -> str:
+        return self.held.upper()
+
+
+def test_what_is_written_goes_through_the_filter_and_bytes_that_are_no_text_stay(tmp_path: Path) -> None:
+    data = "one tw\N{EURO SIGN} ".encode() + b"\xff\xfe three"
+    with open_spill(tmp_path, "call-", new_filter=Shouting) as spill:
+        for at in range(len(data)):
+            spill.write(data[at : at + 1])
+    (path,) = tmp_path.iterdir()
+    assert path.read_bytes() == "ONE TW\N{EURO SIGN} ".encode() + b"\xff\xfe THREE"
