@@ -4,6 +4,10 @@ import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from ci_agent.terminal import one_line
+
+MAX_NAME_CHARS = 200
+
 SYSTEM_PROMPT = """\
 You are ci-agent. You work alone in an automated run: nobody reads along, nobody answers a question, and the run ends \
 with your last message.
@@ -49,4 +53,5 @@ def build_user_prompt(
 
 
 def _marked(part: ContextText, marker: str) -> str:
-    return UNTRUSTED.format(marker=marker, name=part.name, text=part.text)
+    # The name stands outside of the markers, and who writes the text may have chosen it too.
+    return UNTRUSTED.format(marker=marker, name=one_line(part.name, MAX_NAME_CHARS), text=part.text)
