@@ -12,7 +12,8 @@ from ci_agent.cancellation import CancelToken
 from ci_agent.errors import ToolError
 from ci_agent.json_types import JsonObject
 from ci_agent.messages import TextContent
-from ci_agent.process import ProcessCancelled, Processes, child_environment
+from ci_agent.process import ProcessCancelled, Processes, child_environment, open_processes
+from ci_agent.spawn.tree_limits import TreeLimits
 from ci_agent.tool import Tool, ToolResult
 from ci_agent.tools.bash import UPDATE_EVERY_S, create_bash_tool
 from ci_agent.tools.truncate import count_lines
@@ -330,3 +331,12 @@ def test_a_spill_folder_that_is_gone_is_on_record_and_the_command_runs(
     result = call(tool, command="echo hi")
     details = without_duration(result.details)
     assert (text_of(result), details["output_file_problem"]) == ("hi\n", f"{gone}: No such file or directory")
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes cannot be counted without a /proc")
+def test_a_command_that_was_killed_for_its_size_says_so(tmp_path: Path, call: Call) -> None:
+    with open_processes(limits=TreeLimits(max_processes=3, max_memory_bytes=1 << 40)) as few:
+        tool = create_bash_tool(open_workspace(tmp_path), child_environment(os.environ), few)
+        error = failure(call, tool, command="echo before; for n in 1 2 3 4 5; do sleep 60 & done; wait")
+    assert str(error) == "before\nwas killed: it had more than 3 processes"
+    assert (error.details or {})["killed_because"] == "it had more than 3 processes"
