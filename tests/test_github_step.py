@@ -1,0 +1,123 @@
+"""What a step of a GitHub workflow is told, read as the runner reads it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from runner_files import read_outputs
+
+from ci_agent.errors import ConfigurationError
+from ci_agent.github_step import MAX_OUTPUT_UNITS, check_publishing, outputs_text, publish, step_outputs
+from ci_agent.json_types import JsonObject
+from ci_agent.reports.markdown import MAX_SUMMARY_BYTES
+from ci_agent.transcript.read import read_transcript
+
+KEPT = Path(__file__).parent / "transcript" / "kept" / "transcript-1.json"
+
+
+@pytest.fixture
+def document() -> JsonObject:
+    return read_transcript(KEPT)
+
+
+@pytest.fixture
+def step(tmp_path: Path) -> dict[str, str]:
+    """The variables of a step, whose files hold what an earlier line wrote without a line end."""
+    files = {name: tmp_path / name.lower() for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
+    files["GITHUB_OUTPUT"].write_text("earlier=1")
+    files["GITHUB_STEP_SUMMARY"].write_text("# Earlier")
+    return {name: str(path) for name, path in files.items()}
+
+
+def test_the_outputs_of_a_run(document: JsonObject, tmp_path: Path) -> None:
+    document["result"]["structured_output"] = {"ok": True}
+    document["usage"]["cost_usd"] = 0.25
+    assert step_outputs(document, tmp_path / "t.json") == {
+        "conclusion": "completed",
+        "exit-code": "0",
+        "answer": "Changed one line; not pushed.",
+        "structured-output": '{"ok":true}',
+        "transcript": str(tmp_path / "t.json"),
+        "denied": "1",
+        "tool-errors": "3",
+        "cost-usd": "0.250000",
+        "turns": "3",
+    }
+
+
+def test_what_is_not_known_is_empty(document: JsonObject) -> None:
+    document["result"] |= {"final_text": None, "exit_code": 143}
+    told = step_outputs(document, None)
+    assert [told[name] for name in ("answer", "structured-output", "transcript", "cost-usd")] == ["", "", "", ""]
+    assert told["exit-code"] == "143"
+
+
+def test_the_runner_reads_what_was_written_beside_what_was_there(document: JsonObject, step: dict[str, str]) -> None:
+    lines: list[str] = []
+    assert publish(["github"], document, None, step, lines.append) == []
+    told = read_outputs(Path(step["GITHUB_OUTPUT"]).read_text())
+    assert told == {"earlier": "1", **step_outputs(document, None)}
+    summary = Path(step["GITHUB_STEP_SUMMARY"]).read_text()
+    assert summary.startswith("# Earlier\n## ")
+    assert [line.split(" ")[0] for line in lines] == [*["::warning"] * 4, "::notice"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "written"),
+    [("github-outputs", ["GITHUB_OUTPUT"]), ("github-summary", ["GITHUB_STEP_SUMMARY"]), ("github-annotations", [])],
+)
+def test_each_kind_can_be_asked_for_alone(
+    document: JsonObject, step: dict[str, str], kind: Any, written: list[str]
+) -> None:
+    before = {name: Path(path).read_text() for name, path in step.items()}
+    lines: list[str] = []
+    publish([kind], document, None, step, lines.append)
+    assert [name for name, path in step.items() if Path(path).read_text() != before[name]] == written
+    assert bool(lines) == (kind == "github-annotations")
+
+
+@given(st.text(alphabet=st.sampled_from("a=<\n\r\0 é\ud800") | st.characters(), max_size=40))
+def test_no_value_can_end_itself_or_begin_another(value: str) -> None:
+    text = outputs_text({"answer": value, "next": "x"}).encode("utf-8", "replace").decode()
+    assert read_outputs(text) == {"answer": value.encode("utf-8", "replace").decode(), "next": "x"}
+
+
+def test_a_value_that_holds_the_delimiter_is_refused() -> None:
+    with pytest.raises(ValueError, match="no output can be called 'a'"):
+        outputs_text({"a": "x\nci_agent_guess\nexit-code=0"}, lambda: "guess")
+
+
+@pytest.mark.parametrize("name", ["", "a=b", "a<<b", "a\nb", "a\rb"])
+def test_a_name_that_would_be_read_otherwise_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="no output can be called"):
+        outputs_text({name: "x"})
+
+
+def test_a_long_answer_is_cut_between_characters_and_a_long_value_is_left_out(document: JsonObject) -> None:
+    document["result"] |= {"final_text": "😀" * MAX_OUTPUT_UNITS, "structured_output": ["😀" * MAX_OUTPUT_UNITS]}
+    told = step_outputs(document, None)
+    assert told["answer"] == "😀" * (MAX_OUTPUT_UNITS // 2) + "\n[cut: the transcript has all of it]"
+    assert told["structured-output"] == ""
+
+
+def test_a_summary_without_room_stays_as_it_was(document: JsonObject, step: dict[str, str]) -> None:
+    path = Path(step["GITHUB_STEP_SUMMARY"])
+    path.write_bytes(b"x" * MAX_SUMMARY_BYTES)
+    problems = publish(["github-summary"], document, None, step, print)
+    assert problems == ["GITHUB_STEP_SUMMARY: the step's summary has no room left for that of ci-agent"]
+    assert path.stat().st_size == MAX_SUMMARY_BYTES
+
+
+def test_a_file_that_cannot_be_written_is_told_of(document: JsonObject, tmp_path: Path) -> None:
+    gone = {"GITHUB_OUTPUT": str(tmp_path / "gone" / "output")}
+    (problem,) = publish(["github-outputs"], document, None, gone, print)
+    assert problem.endswith("cannot be written: No such file or directory")
+
+
+def test_where_no_step_is_the_run_does_not_begin() -> None:
+    check_publishing([], {})
+    check_publishing(["github-annotations"], {})
+    with pytest.raises(ConfigurationError, match="needs the variable GITHUB_OUTPUT"):
+        check_publishing(["github"], {})
