@@ -103,9 +103,14 @@ def enters_kernel_folder(start: Path, text: str) -> bool:
     What `/proc/self/cwd` means depends on who opens it, so such a path cannot be resolved beforehand.
     """
     try:
-        return any(place in _KERNEL_ROOTS or place.startswith(_BENEATH_KERNEL_ROOTS) for place in way(str(start), text))
+        return any(map(is_kernel_place, way(str(start), text)))
     except InvalidPathError:
         return True
+
+
+def is_kernel_place(place: str) -> bool:
+    """As `is_kernel_path`, for a place on a way."""
+    return place.startswith(_BENEATH_KERNEL_ROOTS) or place in _KERNEL_ROOTS
 
 
 def _reversed_names(text: str) -> list[str]:

@@ -15,7 +15,7 @@ from ci_agent.policy.shell.program import BoundExceededError
 from ci_agent.policy.shell_globs import UnknownGlobError, expand_glob
 from ci_agent.policy.site import Site
 from ci_agent.policy.words import EVERYTHING, Word
-from ci_agent.workspace import InvalidPathError, check_path_text, enters_kernel_folder, is_kernel_path
+from ci_agent.workspace import InvalidPathError, check_path_text, is_kernel_path, is_kernel_place, way
 
 _DEVICES_READ = frozenset({"/dev/null", "/dev/stdin", "/dev/fd/0"})
 _DEVICES_WRITTEN = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/fd/1", "/dev/fd/2"})
@@ -171,15 +171,27 @@ def _locate(site: Site, text: str, effect: FileEffect, folder: Path | None) -> t
     if folder is None and not text.startswith("/"):
         raise InvalidPathError(f"the folder that {text!r} starts in is not known")
     start = folder or Path("/")
-    written = Path(os.path.normpath(os.path.join(start, text)))
+    plain = os.path.normpath(os.path.join(start, text))
+    written = Path(plain)
     if is_kernel_path(written):
         return written, written
-    if enters_kernel_folder(start, text):
-        raise InvalidPathError(f"what {text!r} leads to depends on the process that opens it")
+    reached = _reached(start, text)
     if effect == "delete" and not text.endswith("/") and os.path.basename(text) not in ("", ".", ".."):
-        parent = site.workspace.resolve(os.path.dirname(text) or ".", start=start)
+        parent = site.workspace.resolve(os.path.dirname(text), start=start) if "/" in text else start
         return parent / os.path.basename(text), written
-    return site.workspace.resolve(text, start=start), written
+    # Most paths lead where they say: a second Path of the same text would take longer than the comparison.
+    return (written if reached == plain else Path(reached)), written
+
+
+def _reached(start: Path, text: str) -> str:
+    """Where a path leads; InvalidPathError when that depends on who goes there."""
+    try:
+        places = list(way(str(start), text))
+    except InvalidPathError:
+        places = []
+    if not places or any(map(is_kernel_place, places)):
+        raise InvalidPathError(f"what {text!r} leads to depends on the process that opens it")
+    return places[-1]
 
 
 def _into(site: Site, target: FileFact, sources: tuple[Word, ...], place: Place) -> Iterator[FileFact | UnknownFact]:

@@ -4,6 +4,7 @@ import fnmatch
 import os
 import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -77,6 +78,7 @@ def _is_pattern(part: str) -> bool:
     return any(char in _SPECIAL for char in re.sub(r"\\.", "", part, flags=re.DOTALL))
 
 
+@lru_cache(maxsize=256)
 def _matcher(part: str) -> Callable[[str], object]:
     return re.compile(fnmatch.translate("".join(_translated(part)))).match
 
