@@ -12,7 +12,8 @@ from ci_agent.errors import ConfigurationError
 from ci_agent.json_types import Json, JsonObject
 from ci_agent.run_settings import RunResult
 from ci_agent.terminal import prefixed, printable
-from ci_agent.transcript.document import amend_result, stdout_json, write_document
+from ci_agent.transcript.document import amend_result, stdout_json
+from ci_agent.transcript.place import replace_record
 from ci_agent.transcript.plain_json import json_text
 
 OutputFormat: TypeAlias = Literal["json", "jsonl", "text"]
@@ -109,5 +110,5 @@ def _amended(document: JsonObject, result: RunResult, problem: str | None) -> Js
     error = problem if ending["error"] is None else f"{ending['error']}; {problem}"
     amended = amend_result(document, ending["exit_code"] or EXIT_NEGATIVE, error)
     if result.transcript_path is not None and result.transcript_path.suffix != ".jsonl":
-        write_document(result.transcript_path, amended)
+        replace_record(result.transcript_path, amended)
     return amended

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from ci_agent.errors import ConfigurationError
+from ci_agent.errors import BusyError, ConfigurationError
 from ci_agent.json_types import JsonObject
 from ci_agent.transcript.document import RECORD_MODE, build_document, remove_leftovers, sync_folder, write_document
 from ci_agent.transcript.journal import JOURNAL_SUFFIX, PRODUCT_SUFFIX, Journal, JournalContents, open_journal_file
@@ -90,6 +90,22 @@ def finish_record(journal: Journal, place: Place, *, keep_journal: bool = False)
         _remove(place)
     journal.close()
     return document
+
+
+def replace_record(transcript: Path, document: JsonObject) -> None:
+    """Put another document in the place of that of a run that has ended. When a new run has begun there, the place is
+    its own, and nothing happens. Raises ConfigurationError or RecordError when that is not possible."""
+    place = find_place(transcript)
+    try:
+        journal = open_journal_file(place.journal, 0o600)
+    except BusyError:
+        return
+    try:
+        write_document(transcript, document)
+    finally:
+        if place.journal.stat().st_size == 0:  # opened for its lock alone
+            _remove(place)
+        journal.close()
 
 
 def _temporary_folder() -> Path:

@@ -13,10 +13,12 @@ import pytest
 from ci_agent.errors import BusyError, ConfigurationError, RecordError
 from ci_agent.events import AgentEvent, ToolExecutionEnd
 from ci_agent.json_types import JsonObject, parse_json
+from ci_agent.transcript.document import amend_result
 from ci_agent.transcript.journal import Journal, read_journal
-from ci_agent.transcript.place import Place, find_place, finish_record, open_journal
+from ci_agent.transcript.place import Place, find_place, finish_record, open_journal, replace_record
 from ci_agent.transcript.recorder import Recorder
 from ci_agent.transcript.run_facts import RunEnding
+from ci_agent.transcript.verify import verify
 
 StartRecording = Callable[[Journal], Recorder]
 RecordRun = Callable[[Path], JsonObject]
@@ -270,6 +272,33 @@ def test_a_record_is_written_by_its_owner_alone_and_read_by_whom_the_umask_lets(
     assert (tmp_path / name).stat().st_mode & 0o777 == mode
     if name == "t.json":
         assert (tmp_path / "t.json.journal").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("keep_journal", [False, True])
+def test_the_document_of_a_run_that_has_ended_can_be_replaced(
+    tmp_path: Path, start_recording: StartRecording, keep_journal: bool
+) -> None:
+    place = find_place(tmp_path / "t.json")
+    document = finished_run(place, start_recording, keep_journal=keep_journal)
+    before = sorted(os.listdir(tmp_path))
+    replace_record(tmp_path / "t.json", amend_result(document, 1, "nobody took it"))
+    assert sorted(os.listdir(tmp_path)) == before
+    assert parse_json((tmp_path / "t.json").read_text())["result"]["exit_code"] == 1
+    assert verify(tmp_path / "t.json") == []
+
+
+def test_a_document_is_not_replaced_once_another_run_has_begun_there(
+    tmp_path: Path, start_recording: StartRecording
+) -> None:
+    place = find_place(tmp_path / "t.json")
+    document = finished_run(place, start_recording)
+    journal, _ = open_journal(place)
+    start_recording(journal)
+    before = (tmp_path / "t.json").read_bytes()
+    replace_record(tmp_path / "t.json", amend_result(document, 1, "nobody took it"))
+    assert (tmp_path / "t.json").read_bytes() == before
+    assert len(journal.read().records) == 1
+    journal.close()
 
 
 def test_a_finished_journal_that_is_the_product_is_replaced_and_an_unfinished_one_recovered(
