@@ -8,20 +8,23 @@ from pathlib import Path
 from ci_agent.spawn.tree_limits import TreeLimits
 
 MAX_PROCESSES = 1_000
+PROCESSES_PER_CPU = 20
+"""Whichever is more: a build starts a few for each."""
 
 MEMORY_SHARE = 0.75
 """Of the machine's memory, or of what its container may use. The rest is for ci-agent and for what runs beside it."""
 
 _KERNEL_REFUSES_AT = 4
-"""Times MAX_PROCESSES: what a bomb can reach before it is looked at again. Threads count here, and only here."""
+"""Times the limit: what a bomb can reach before it is looked at again. To the kernel a thread counts as a process."""
 
 
 def default_limits() -> TreeLimits:
     """Looks at the machine: to be called once for a run."""
+    max_processes = max(MAX_PROCESSES, PROCESSES_PER_CPU * (os.cpu_count() or 1))
     return TreeLimits(
-        max_processes=MAX_PROCESSES,
+        max_processes=max_processes,
         max_memory_bytes=int(min(_memory_sizes()) * MEMORY_SHARE),
-        max_user_processes=_max_user_processes(),
+        max_user_processes=_max_user_processes(_KERNEL_REFUSES_AT * max_processes),
     )
 
 
@@ -44,14 +47,14 @@ def _cgroup_limits() -> Iterator[Path]:
                 yield from (around / name for around in (folder, *folder.parents) if around.is_relative_to(root))
 
 
-def _max_user_processes() -> int | None:
+def _max_user_processes(more: int) -> int | None:
     """So many more than the user has now; the kernel counts the threads of all processes. None: cannot be known."""
     own = os.getuid()
     try:
         processes = [entry for entry in os.scandir("/proc") if entry.name.isdigit()]
     except OSError:  # macOS, or no descriptor is free
         return None
-    return _KERNEL_REFUSES_AT * MAX_PROCESSES + sum(_threads(process, own) for process in processes)
+    return more + sum(_threads(process, own) for process in processes)
 
 
 def _threads(process: os.DirEntry[str], user: int) -> int:

@@ -26,6 +26,7 @@ class Process:
     start_ticks: int
     """With the id it names one process, however often its id is used again."""
     is_zombie: bool
+    threads: int
     resident_bytes: int
     """Memory shared with others counts in full."""
 
@@ -72,12 +73,14 @@ def _read_process(pid: int) -> Process | None:
         os.close(file)
     # proc_pid_stat(5): the second field is a name in parentheses and may itself hold spaces and parentheses.
     fields = text[text.rindex(b")") + 2 :].split()
+    threads = int(fields[17])
     return Process(
         pid=pid,
         parent=int(fields[1]),
         start_ticks=int(fields[19]),
         # With more than one thread only the first has ended, and the process goes on without it.
-        is_zombie=fields[0] in (b"Z", b"X") and int(fields[17]) <= 1,
+        is_zombie=fields[0] in (b"Z", b"X") and threads <= 1,
+        threads=threads,
         resident_bytes=int(fields[21]) * _PAGE_BYTES,
     )
 

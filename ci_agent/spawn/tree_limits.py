@@ -5,6 +5,9 @@ from dataclasses import dataclass
 
 from ci_agent.spawn.process_tree import Process
 
+THREADS_PER_PROCESS = 10
+"""On average over as many processes as there may be. To the kernel each thread is as good as a process."""
+
 
 @dataclass(frozen=True, slots=True)
 class TreeLimits:
@@ -19,6 +22,8 @@ def exceeded(members: Collection[Process], limits: TreeLimits) -> str | None:
     living = [member for member in members if not member.is_zombie]
     if len(living) > limits.max_processes:
         return f"it had more than {limits.max_processes:,} processes"
+    if sum(member.threads for member in living) > limits.max_processes * THREADS_PER_PROCESS:
+        return f"it had more than {limits.max_processes * THREADS_PER_PROCESS:,} threads"
     if _use_more_than(limits.max_memory_bytes, living):
         return f"it used more than {_size(limits.max_memory_bytes)} of memory"
     return None

@@ -72,6 +72,13 @@ def test_a_memory_hog_of_many_processes_is_killed_at_its_limit(run_small: Run) -
 
 
 @linux_only
+def test_a_bomb_of_threads_is_killed_at_its_limit(run_small: Run) -> None:
+    threads = "import threading, time; [threading.Thread(target=time.sleep, args=[60]).start() for _ in range(400)]"
+    result = run_small(f'"$PYTHON" -c "{threads}"')
+    assert (result.killed_because, result.signal) == ("it had more than 300 threads", 9)
+
+
+@linux_only
 def test_memory_that_processes_share_counts_once(run_small: Run) -> None:
     fork = "import os, time; held = b'x' * 60_000_000; [os.fork() for _ in range(3)]; time.sleep(0.5)"
     result = run_small(f'"$PYTHON" -c "{fork}"')
@@ -138,9 +145,9 @@ from dataclasses import replace
 from pathlib import Path
 from ci_agent.cancellation import CancelToken
 from ci_agent.process import open_processes
-from ci_agent.process.default_limits import MAX_PROCESSES, _KERNEL_REFUSES_AT, default_limits
+from ci_agent.process.default_limits import _KERNEL_REFUSES_AT, default_limits
 limits = default_limits()
-few = limits.max_user_processes - _KERNEL_REFUSES_AT * MAX_PROCESSES + 20
+few = limits.max_user_processes - _KERNEL_REFUSES_AT * limits.max_processes + 20
 with open_processes(limits=replace(limits, max_user_processes=few)) as processes:
     result = processes.run(["sh", "-c", "for n in $(seq 40); do sleep 60 & done"], cwd=Path("/"),
                            env={"PATH": "/usr/bin:/bin"}, timeout_s=30, cancel=CancelToken())
@@ -167,11 +174,36 @@ def test_what_a_command_may_use(run: Run) -> None:
 def test_the_default_limits_fit_the_machine() -> None:
     limits = default_limits()
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    assert limits.max_processes == MAX_PROCESSES
+    assert limits.max_processes == max(MAX_PROCESSES, 20 * (os.cpu_count() or 1))
     assert 0 < limits.max_memory_bytes <= 0.75 * memory
 
 
 def test_corpses_do_not_count() -> None:
-    members = [Process(pid, 1, 1, is_zombie=pid > 2, resident_bytes=0) for pid in range(1, 10)]
+    members = [Process(pid, 1, 1, is_zombie=pid > 2, threads=1, resident_bytes=0) for pid in range(1, 10)]
     assert exceeded(members, TreeLimits(2, 1)) is None
     assert exceeded(members, TreeLimits(1, 1)) == "it had more than 1 processes"
+
+
+NO_FORK = """
+import resource
+from pathlib import Path
+from ci_agent.cancellation import CancelToken
+from ci_agent.errors import ToolError
+from ci_agent.process import open_processes
+with open_processes() as processes:
+    def run():
+        return processes.run(["true"], cwd=Path("/"), env={"PATH": "/usr/bin:/bin"}, timeout_s=30, cancel=CancelToken())
+    run()
+    while processes._idle:
+        processes._idle.pop().dismiss()
+    resource.prlimit(processes._server.pid, resource.RLIMIT_NPROC, (1, 1))
+    try:
+        run()
+    except ToolError as error:
+        print(error)
+"""
+
+
+@linux_only
+def test_no_process_to_be_had_is_an_error_for_the_model(as_nobody: Callable[[str], str]) -> None:
+    assert as_nobody(NO_FORK) == "true cannot be started: Resource temporarily unavailable\n"
