@@ -123,19 +123,30 @@ def handled_scopes(abi_version: int) -> int:
     return _up_to(abi_version, _SCOPES_BY_ABI)
 
 
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """A ruleset that the kernel has taken and that holds nobody yet."""
+
+    descriptor: int
+    """To be closed by whoever has built it."""
+    capabilities: "ctypes.Array[_CapabilityWord] | None"
+    """What to keep of them; None: there are none to give up."""
+
+
 def restrict(ruleset: Ruleset) -> None:
     """Give up, for this thread and all that it starts, what the ruleset does not grant: `build`, then `enter`."""
-    descriptor = build(ruleset)
+    domain = build(ruleset)
     try:
-        enter(descriptor)
+        enter(domain)
     finally:
-        os.close(descriptor)
+        os.close(domain.descriptor)
 
 
-def build(ruleset: Ruleset) -> int:
-    """A descriptor of the ruleset, which restricts nobody yet; OSError when the kernel does not take it.
+def build(ruleset: Ruleset) -> Domain:
+    """Have the kernel take the ruleset; OSError when it does not.
 
-    A path that is not there, or has become a link, is not granted.
+    Done before a fork, for a process whose every page is copied when it is touched should do little. A path that is
+    not there, or has become a link, is not granted.
     """
     libc = _libc()
     attributes = _RulesetAttributes(ruleset.handled_files, ruleset.handled_network, ruleset.scopes)
@@ -150,10 +161,10 @@ def build(ruleset: Ruleset) -> int:
     except OSError:
         os.close(descriptor)
         raise
-    return descriptor
+    return Domain(descriptor, _capabilities_to_keep(libc))
 
 
-def enter(descriptor: int) -> None:
+def enter(domain: Domain) -> None:
     """Be held to a ruleset, this thread and all that it starts; there is no way back.
 
     It is for a process of a single thread that is about to exec. Sets no_new_privs as well, so that no set-user-id
@@ -163,8 +174,10 @@ def enter(descriptor: int) -> None:
     """
     libc = _libc()
     _checked(libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
-    _drop_capabilities(libc)
-    _checked(libc.syscall(_RESTRICT_SELF, descriptor, 0), "landlock_restrict_self")
+    if domain.capabilities is not None:
+        header = _CapabilityHeader(_CAPABILITY_VERSION_3, 0)
+        _checked(libc.capset(ctypes.byref(header), domain.capabilities), "capset")
+    _checked(libc.syscall(_RESTRICT_SELF, domain.descriptor, 0), "landlock_restrict_self")
 
 
 def ruleset_as_json(ruleset: Ruleset) -> JsonObject:
@@ -184,15 +197,17 @@ def ruleset_from_json(value: JsonObject) -> Ruleset:
     )
 
 
-def _drop_capabilities(libc: ctypes.CDLL) -> None:
-    """For good: under no_new_privs not even a program of root gains one by its exec."""
+def _capabilities_to_keep(libc: ctypes.CDLL) -> "ctypes.Array[_CapabilityWord] | None":
+    """Given up for good: under no_new_privs not even a program of root gains one by its exec."""
     header = _CapabilityHeader(_CAPABILITY_VERSION_3, 0)
     words = (_CapabilityWord * 2)()
     _checked(libc.capget(ctypes.byref(header), words), "capget")
+    has_any = False
     for at, word in enumerate(words):
+        has_any |= bool(word.permitted | word.inheritable)
         kept = KEPT_CAPABILITIES >> (32 * at) & 0xFFFFFFFF
         word.effective, word.permitted, word.inheritable = word.effective & kept, word.permitted & kept, 0
-    _checked(libc.capset(ctypes.byref(header), words), "capset")
+    return words if has_any else None
 
 
 def _up_to(abi_version: int, by_abi: Mapping[int, int]) -> int:

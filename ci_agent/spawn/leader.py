@@ -5,10 +5,10 @@ import os
 import resource
 import traceback
 from collections.abc import Mapping
-from typing import NoReturn, assert_never
+from typing import NoReturn
 
 from ci_agent.sandbox.confinement import Wrapper
-from ci_agent.sandbox.landlock import Ruleset, restrict
+from ci_agent.sandbox.landlock import Domain, Ruleset, build, enter
 from ci_agent.spawn.protocol import Request
 
 _MOST_TOLD_BYTES = 65_536
@@ -22,11 +22,14 @@ def start_leader(request: Request, stdout: int, stderr: int) -> int:
     """
     # Whatever is done before the fork is not done in a process whose every page is copied when it is touched.
     environment = {os.fsencode(name): os.fsencode(value) for name, value in request.environment.items()}
+    domain = build(request.confinement) if isinstance(request.confinement, Ruleset) else None
     read_end, write_end = os.pipe()
     pid = os.fork()
     if pid == 0:
-        _become_command(request, environment, stdout, stderr, write_end)
+        _become_command(request, environment, domain, (stdout, stderr), write_end)
     os.close(write_end)
+    if domain is not None:
+        os.close(domain.descriptor)
     error = os.read(read_end, _MOST_TOLD_BYTES)
     os.close(read_end)
     if error:
@@ -37,20 +40,22 @@ def start_leader(request: Request, stdout: int, stderr: int) -> int:
 
 
 def _become_command(
-    request: Request, environment: Mapping[bytes, bytes], stdout: int, stderr: int, tell: int
+    request: Request, environment: Mapping[bytes, bytes], domain: Domain | None, outputs: tuple[int, int], tell: int
 ) -> NoReturn:
     """What goes wrong is told, and nothing is run."""
     path = None
     try:
         os.setsid()
-        os.dup2(stdout, 1)
-        os.dup2(stderr, 2)
+        os.dup2(outputs[0], 1)
+        os.dup2(outputs[1], 2)
         if request.limits.max_user_processes is not None:
             resource.setrlimit(resource.RLIMIT_NPROC, (request.limits.max_user_processes,) * 2)
         path = request.cwd
         os.chdir(path)
-        path = "its sandbox"
-        argv = _confined(request)
+        if domain is not None:
+            path = "its sandbox"
+            enter(domain)
+        argv = _words(request)
         path = argv[0]
         os.execvpe(path, argv, environment)  # noqa: S606 - no shell is the point
     except OSError as error:
@@ -61,15 +66,6 @@ def _become_command(
         os._exit(127)
 
 
-def _confined(request: Request) -> list[str]:
-    """The words to run, once this process is in the sandbox or they put the command into it."""
-    match request.confinement:
-        case Ruleset():
-            restrict(request.confinement)
-        case Wrapper():
-            return [*request.confinement.argv, *request.argv]
-        case None:
-            pass
-        case _:
-            assert_never(request.confinement)
-    return list(request.argv)
+def _words(request: Request) -> list[str]:
+    wrapper = request.confinement.argv if isinstance(request.confinement, Wrapper) else ()
+    return [*wrapper, *request.argv]
