@@ -9,12 +9,12 @@ fail() {
 }
 
 python=${INPUT_PYTHON:-python3}
-"$python" -I -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+version=$("$python" -I -c 'import sys; print(sys.version, sys.prefix); sys.exit(sys.version_info < (3, 11))' 2>/dev/null) \
   || fail "the input python names no Python 3.11 or newer: $(printf %q "$python")"
 
 # Named by what is in it, so that a later step with another version makes its own.
 lock=$CI_AGENT_ACTION/requirements.lock
-digest=$( { "$python" -I -VV; echo "$CI_AGENT_ACTION"; cat "$lock"; } | sha256sum | cut -c1-16)
+digest=$( { echo "$version" "$CI_AGENT_ACTION"; cat "$lock"; } | sha256sum | cut -c1-16)
 environment=${RUNNER_TEMP:?}/ci-agent-$digest
 if [ ! -e "$environment/ready" ]; then
   echo "::group::ci-agent: installing its packages"
@@ -50,7 +50,8 @@ lines() { # each line of $2 behind the flag $1
 lines --context-file "$INPUT_CONTEXT_FILES"
 lines --input "$INPUT_TASK_INPUTS"
 
-more=$("$environment/bin/python" -I "$CI_AGENT_ACTION/action/extra_args.py") || fail "the input extra-args is no JSON list of texts"
+more=
+[ "$INPUT_EXTRA_ARGS" = "[]" ] || more=$("$environment/bin/python" -I "$CI_AGENT_ACTION/action/extra_args.py") || fail "the input extra-args is no JSON list of texts"
 [ -z "$more" ] || eval "args+=($more)" # words that extra_args.py has quoted
 
 [ -z "$INPUT_API_KEY" ] || args+=(--api-key-file /dev/fd/3)
