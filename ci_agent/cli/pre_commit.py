@@ -1,0 +1,39 @@
+"""`ci-agent pre-commit`: a task over the files that are about to be committed, as a hook of pre-commit."""
+
+import click
+
+from ci_agent.cli.options import EXIT_NEGATIVE
+from ci_agent.cli.run import run_command
+from ci_agent.cli.stderr import show_error
+from ci_agent.errors import CIAgentError
+
+
+@click.command(
+    "pre-commit",
+    epilog="Example: ci-agent pre-commit tasks/review.yaml -- src/a.py",
+    # After the task everything is a file's name, whatever it begins with.
+    context_settings={"allow_interspersed_args": False},
+)
+@click.option("--model", metavar="PROVIDER:MODEL", help="In place of the task's model.")
+@click.option("--input", "inputs", metavar="NAME=VALUE", multiple=True, help="An input of the task. Repeatable.")
+@click.argument("task", metavar="TASK")
+@click.argument("files", metavar="[--] FILES...", nargs=-1, type=click.UNPROCESSED)
+@click.pass_context
+def pre_commit_command(
+    context: click.Context, model: str | None, inputs: tuple[str, ...], task: str, files: tuple[str, ...]
+) -> int:
+    """Run the task file TASK over FILES: silent and exit 0 when all is well, else a report and exit 1.
+
+    Nothing is written but what the task's policy lets the agent write and what the task says.
+    """
+    files = files[1:] if files[:1] == ("--",) else files
+    arguments = ["--quiet", "--task", task, *(word for each in inputs for word in ("--input", each))]
+    arguments += ["--model", model] if model else []
+    try:
+        code = run_command.main(
+            [*arguments, "--", *files], prog_name="ci-agent run", standalone_mode=False, obj=context.obj
+        )
+    except CIAgentError as error:
+        show_error(error)
+        code = error.exit_code
+    return EXIT_NEGATIVE if code else 0
