@@ -6,16 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import re2
-
 from ci_agent.git_files import beside, is_git_name, read_named_file
+from ci_agent.policy.regexes import parse_regex
 from ci_agent.spelling import nearest
 from ci_agent.strict_yaml import YamlDocument, load_yaml, validate
 from ci_agent.tasks.document import InputModel, TaskDocument
 from ci_agent.tasks.inputs import value_problem
+from ci_agent.terminal import shortened
 
-REFERENCE: Final = re.compile(r"\{\{\s*(?P<name>[^{}]*?)\s*\}\}")
-"""`{{ NAME }}` in a prompt."""
+REFERENCE: Final = re.compile(r"\{\{\s*+(?P<name>(?:[^{}\s]++(?:\s++(?!\}\}))?+)*+)\s*+\}\}")
+"""`{{ NAME }}` in a prompt. Nothing in it is tried twice: where blanks could be part of both sides, a prompt of blanks
+would take for ever."""
 
 FILES: Final = "files"
 """The reference that stands for the files of the run."""
@@ -85,21 +86,21 @@ def _spec_problems(spec: InputModel) -> Iterator[str]:
         yield "only a number or a string has a `max`"
     if spec.pattern is not None:
         try:
-            re2.compile(spec.pattern)
-        except re2.error as error:
-            yield f"the pattern is no regular expression (RE2): {error}"
+            parse_regex(spec.pattern)
+        except ValueError as error:
+            yield f"the pattern is no regular expression: {error}"
 
 
 def _check_references(document: TaskDocument, read: YamlDocument) -> None:
     for found in REFERENCE.finditer(document.prompt):
-        name = found["name"]
+        name, shown = found["name"], shortened(found[0], 100)
         spec = document.inputs.get(name)
         if name != FILES and spec is None:
             meant = nearest(name, [FILES, *document.inputs])
             hint = f"; did you mean {meant!r}?" if meant else ""
-            raise read.error(("prompt",), f"{found[0]} refers to no input{hint}")
+            raise read.error(("prompt",), f"{shown} refers to no input{hint}")
         if spec is not None and spec.type == "text":
             raise read.error(
                 ("prompt",),
-                f"{found[0]} is untrusted text, which has no place in the prompt: it is shown to the model as data",
+                f"{shown} is untrusted text, which has no place in the prompt: it is shown to the model as data",
             )

@@ -13,6 +13,7 @@ from ci_agent import load_policy
 from ci_agent.errors import ConfigurationError
 from ci_agent.providers.catalog import load_catalog
 from ci_agent.providers.script import load_script
+from ci_agent.tasks import load_task
 
 POLICIES = [path.read_text() for path in sorted((Path(ci_agent.__file__).parent / "policies").glob("*.yml"))]
 
@@ -92,10 +93,26 @@ def as_bytes(text: str, tail: bytes) -> bytes:
     return text.encode("utf-8", "surrogatepass") + tail
 
 
+TASK = """\
+task: 1
+description: Review a change.
+prompt: |
+  Review what changed since {{ base }}, {{depth}} levels deep. {{ files }}
+inputs:
+  base: {default: origin/main, pattern: "[A-Za-z0-9_./-]+", max: 40}
+  depth: {type: integer, default: 3, min: 1, max: 5}
+  level: {type: choice, of: [low, high], default: low}
+  body: {type: text, default: ""}
+policy: ../policies/night.yml
+context_files: [style.md]
+output_schema: answer.schema.json
+"""
+
 READERS: dict[str, tuple[list[str], Callable[[Path], object]]] = {
     "policy": (POLICIES, lambda path: load_policy(path, workspace=path.parent)),
     "script": ([SCRIPT], load_script),
     "models": ([MODELS], load_catalog),
+    "task": ([TASK], load_task),
 }
 
 

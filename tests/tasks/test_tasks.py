@@ -145,3 +145,28 @@ def test_a_wrong_task_is_refused_at_its_place(tmp_path: Path, text: str, problem
 def test_a_task_knows_whether_it_takes_files(task: Task, tmp_path: Path) -> None:
     assert task.takes_files
     assert not write(tmp_path, "task: 1\nprompt: x\npolicy: review\n").takes_files
+
+
+def test_a_prompt_of_blanks_and_braces_is_looked_through_once(tmp_path: Path) -> None:
+    for text in ("{{" + " " * 100_000, "{{ " * 30_000, "{{" + " a" * 50_000, "{" * 100_000):
+        path = tmp_path / "blanks.yaml"
+        path.write_text(f"task: 1\npolicy: deny-all\nprompt: '{text}'\n")
+        load_task(path)
+
+
+def test_a_reference_of_any_length_is_shown_in_part(tmp_path: Path) -> None:
+    path = tmp_path / "long.yaml"
+    path.write_text(f"task: 1\npolicy: deny-all\nprompt: '{{{{ {'x' * 100_000} }}}}'\n")
+    with pytest.raises(InvalidFileError) as caught:
+        load_task(path)
+    assert len(str(caught.value)) < 1_000
+
+
+def test_a_wrong_pattern_is_said_once_and_nothing_else_is_printed(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "p.yaml"
+    path.write_text("task: 1\npolicy: deny-all\nprompt: x\ninputs: {a: {pattern: '(::error::x'}}\n")
+    with pytest.raises(InvalidFileError, match="is no regular expression"):
+        load_task(path)
+    assert capfd.readouterr() == ("", "")
