@@ -3,6 +3,7 @@
 import os
 import pwd
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +13,7 @@ from ci_agent.policy.call_access import call_access, closed_places
 from ci_agent.policy.decide import Policy
 from ci_agent.policy.protected import Surroundings
 from ci_agent.sandbox.access import Access, lies_in
-from ci_agent.sandbox.confinement import Confine, Confined
+from ci_agent.sandbox.confinement import Confine, Confined, ConfineReader
 from ci_agent.sandbox.private_folder import PrivateFolder
 from ci_agent.sandbox.ruleset import TooManyEntriesError
 from ci_agent.sandbox.sandbox import Sandbox, confine
@@ -50,6 +51,11 @@ def create_confine(
         return Confined(confinement, environment, _explain(access, sandbox, policy.site.workspace, temporary))
 
     return confine_call
+
+
+def create_confine_reader(sandbox: Sandbox) -> ConfineReader:
+    """What confines a program that gets nothing to read but the files that its tool has looked up for it."""
+    return partial(confine, sandbox, Access())
 
 
 def _private_caches(access: Access, around: Surroundings, temporary: str) -> dict[str, str]:

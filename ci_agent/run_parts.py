@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from ci_agent.ci_environment import real_path
-from ci_agent.confined_commands import create_confine
+from ci_agent.confined_commands import create_confine, create_confine_reader
 from ci_agent.errors import ConfigurationError
 from ci_agent.json_types import JsonObject
 from ci_agent.limits import RunLimits, loosened, tightest
@@ -90,6 +90,7 @@ def build_parts(  # noqa: PLR0913 - settings, and what is there around a run; th
     confine = create_confine(policy, sandbox, temporary, settings.secret_files)
     record = _played_record(settings, models[0])
     tool_settings = _tool_settings(settings, workspace, policy, environment, processes, confine)
+    tool_settings = replace(tool_settings, confine_reader=create_confine_reader(sandbox))
     tools = create_tools(replace(tool_settings, spill_filter=partial(StreamRedactor, redactor)))
     return RunParts(
         run_id=run_id,

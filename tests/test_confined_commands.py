@@ -2,15 +2,19 @@ from pathlib import Path
 
 import pytest
 
-from ci_agent.confined_commands import create_confine
+from ci_agent.cancellation import CancelToken
+from ci_agent.confined_commands import create_confine, create_confine_reader
 from ci_agent.errors import ToolError
 from ci_agent.policy.decide import Policy, compile_policy
 from ci_agent.policy.load import load_policy_source
 from ci_agent.policy.protected import Surroundings
+from ci_agent.process import open_processes
+from ci_agent.sandbox import landlock
 from ci_agent.sandbox.confinement import Confined, Wrapper
 from ci_agent.sandbox.landlock import Ruleset
 from ci_agent.sandbox.private_folder import PrivateFolder
 from ci_agent.sandbox.sandbox import Sandbox
+from ci_agent.tools.ripgrep import Ripgrep, may_match
 from ci_agent.workspace import open_workspace
 
 RULES = """
@@ -124,3 +128,15 @@ def test_without_a_place_for_temporary_files_nothing_runs(policy: Policy) -> Non
         ToolError, match=r"there is no place for temporary files, so the command was not run: .*No space"
     ):
         create_confine(policy, LANDLOCK, Nowhere())({"command": "cat a"})
+
+
+@pytest.mark.skipif(landlock.abi() == 0, reason="this kernel offers no Landlock")
+def test_attack_write_by_a_search_program_that_was_replaced(tmp_path: Path) -> None:
+    program = tmp_path / "rg"
+    program.write_text("#!/bin/sh\necho x > a\nprintf './a\\0'\n")
+    program.chmod(0o755)
+    (tmp_path / "a").write_text("as it was")
+    with open_processes() as processes:
+        ripgrep = Ripgrep(program, processes, create_confine_reader(Sandbox("landlock", abi=landlock.abi())))
+        assert may_match(ripgrep, "x", tmp_path, ["a"], CancelToken()) == frozenset({"a"})
+    assert (tmp_path / "a").read_text() == "as it was"

@@ -55,6 +55,14 @@ Confine: TypeAlias = Callable[[JsonObject], Confined]
 """From the arguments of a call. Raises ToolError when the call cannot be confined as promised, and so must not run."""
 
 
+ConfineReader: TypeAlias = Callable[[], Confinement | None]
+"""For a program that a file tool starts to read what the tool may read: it writes nothing and has no network."""
+
+
+def leave_reader_unconfined() -> None:
+    """As `leave_unconfined`."""
+
+
 def leave_unconfined(arguments: JsonObject) -> Confined:
     """For an embedding program that keeps commands in by other means."""
     del arguments

@@ -14,6 +14,7 @@ from pathlib import Path
 from ci_agent.cancellation import CancelToken
 from ci_agent.errors import ToolError
 from ci_agent.process import Processes
+from ci_agent.sandbox.confinement import ConfineReader, leave_reader_unconfined
 from ci_agent.workspace import Workspace
 
 _TIMEOUT_S = 60.0
@@ -39,15 +40,18 @@ _BYTE_ORDER_MARK = r"^(?-u:\xEF\xBB\xBF|\xFF\xFE|\xFE\xFF|\x00\x00\xFE\xFF)"
 class Ripgrep:
     program: Path
     processes: Processes
+    confine: ConfineReader = leave_reader_unconfined
 
 
-def find_ripgrep(path_variable: str, workspace: Workspace, processes: Processes) -> Ripgrep | None:
+def find_ripgrep(
+    path_variable: str, workspace: Workspace, processes: Processes, confine: ConfineReader = leave_reader_unconfined
+) -> Ripgrep | None:
     """The `rg` that PATH names; never one in the workspace, which a task or a dependency may have put there."""
     folders = [folder for folder in path_variable.split(os.pathsep) if os.path.isabs(folder)]
     for folder in folders:
         program = shutil.which("rg", path=folder)
         if program and not workspace.contains(Path(program).resolve()) and not workspace.contains(Path(program)):
-            return Ripgrep(Path(program), processes)
+            return Ripgrep(Path(program), processes, confine)
     return None
 
 
@@ -70,6 +74,7 @@ def may_match(
             head_bytes=_MAX_OUTPUT_BYTES,
             tail_bytes=0,
             separate_stderr=True,
+            confinement=ripgrep.confine(),
         )
     except ToolError:
         return None  # it is gone, or the machine is out of processes

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from ci_agent.process import Processes
-from ci_agent.sandbox.confinement import Confine, leave_unconfined
+from ci_agent.sandbox.confinement import Confine, ConfineReader, leave_reader_unconfined, leave_unconfined
 from ci_agent.tool import Tool
 from ci_agent.tools.bash import create_bash_tool
 from ci_agent.tools.edit import create_edit_tool
@@ -56,6 +56,7 @@ class ToolSettings:
     processes: Processes
     confine: Confine = leave_unconfined
     """How the commands of each call of `bash` are kept in."""
+    confine_reader: ConfineReader = leave_reader_unconfined
     timeout_s: float | None = None
     """For each call, whatever it asks for; None: 120 for bash (up to 600 if it asks), 30 for the others."""
     spill_folder: Path | None = None
@@ -65,7 +66,9 @@ class ToolSettings:
 
 def create_tools(settings: ToolSettings) -> dict[str, Tool]:
     """Every built-in tool by its name, each with its time limit."""
-    ripgrep = find_ripgrep(settings.environment.get("PATH", ""), settings.workspace, settings.processes)
+    ripgrep = find_ripgrep(
+        settings.environment.get("PATH", ""), settings.workspace, settings.processes, settings.confine_reader
+    )
     creators = _FILE_TOOLS | {"grep": partial(create_grep_tool, ripgrep=ripgrep)}
     tools = [create(_file_access(name, settings)) for name, create in creators.items()]
     tools.append(create_fetch_tool(settings.permits_address))
