@@ -37,7 +37,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "tracing",
     ),
     ("event_text", "explain", "ready_policy", "recorded_runs", "run_settings", "tasks"),
-    ("ending", "run_parts"),
+    ("ending", "readiness", "run_parts", "starter"),
     ("precautions",),
     ("compose",),
     ("cli",),

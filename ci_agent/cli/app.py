@@ -9,6 +9,8 @@ COMMANDS: CommandTable = {
     "run": ("ci_agent.cli.run:run_command", "Run an agent on a task under a policy."),
     "policy": ("ci_agent.cli.policy:policy_command", "Check, test, explain and improve policies."),
     "task": ("ci_agent.cli.task:task_command", "Check task files, and describe their format."),
+    "init": ("ci_agent.cli.init:init_command", "Write a starter policy, task and workflow."),
+    "doctor": ("ci_agent.cli.doctor:doctor_command", "Say what is ready for a run, and what is missing."),
     "pre-commit": ("ci_agent.cli.pre_commit:pre_commit_command", "Run a task over changed files, as a hook."),
     "report": ("ci_agent.cli.report:report_command", "Render a transcript."),
     "diff": ("ci_agent.cli.diff:diff_command", "Compare two transcripts of the same task."),

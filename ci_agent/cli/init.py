@@ -1,0 +1,78 @@
+"""`ci-agent init`: a starter policy, a task and a workflow."""
+
+import subprocess
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+from typing import Final, Literal, TypeAlias, get_args
+
+import click
+
+from ci_agent import __version__
+from ci_agent.cli.model_options import check_model
+from ci_agent.errors import ConfigurationError
+from ci_agent.providers.table import parse_model
+
+System: TypeAlias = Literal["github", "gitlab", "none"]
+
+_PLACES: Final[dict[str, str]] = {"policy.yml": "policies/review.yml", "task.yaml": "tasks/review.yaml"}
+_WORKFLOWS: Final[dict[System, tuple[str, str]]] = {
+    "github": ("github.yml", ".github/workflows/review.yml"),
+    "gitlab": ("gitlab.yml", ".gitlab-ci.yml"),
+}
+
+
+@click.command("init", epilog="Example: ci-agent init --model openai:gpt-5 --dry-run")
+@click.argument("folder", metavar="DIR", default=".", type=click.Path(path_type=Path))
+@click.option("--ci", type=click.Choice(get_args(System)), help="Which workflow to write. [default: what is found]")
+@click.option("--model", metavar="PROVIDER:MODEL", default="anthropic:claude-sonnet-5", show_default=True)
+@click.option("--dry-run", is_flag=True, help="Say what would be written, and write nothing.")
+def init_command(folder: Path, ci: System | None, model: str, *, dry_run: bool) -> int:
+    """Write a starter policy, a task file and, for the CI system that is found, a workflow. Never over a file."""
+    check_model(model, "--model")
+    system = ci or _find_system(folder)
+    places = dict(_PLACES) | ({_WORKFLOWS[system][0]: _WORKFLOWS[system][1]} if system in _WORKFLOWS else {})
+    words = {"model": model, "version": __version__, "key": _key_variable(model)}
+    for name, place in places.items():
+        text = files("ci_agent.starter").joinpath(name).read_text(encoding="utf-8")
+        click.echo(f"{_write(folder / place, Template(text).substitute(words), dry_run=dry_run):<8} {place}")
+    if system == "none":
+        click.echo("No CI system was found: --ci github or --ci gitlab writes its workflow.")
+    click.echo("Next: ci-agent policy check policies/review.yml; ci-agent doctor --task tasks/review.yaml")
+    return 0
+
+
+def _write(path: Path, text: str, *, dry_run: bool) -> str:
+    """`written`, `there` or `would be`; ConfigurationError when the file system does not allow it."""
+    if path.exists() or path.is_symlink():
+        return "there"
+    if dry_run:
+        return "would be"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise ConfigurationError(f"{str(path)!r} cannot be written: {error.strerror}") from error
+    return "written"
+
+
+def _find_system(folder: Path) -> System:
+    """By what lies there, else by where the repository comes from."""
+    if (folder / ".github").is_dir():
+        return "github"
+    if (folder / ".gitlab-ci.yml").exists():
+        return "gitlab"
+    argv = ["git", "-c", "core.fsmonitor=false", "config", "--local", "--get-regexp", r"^remote\..*\.url$"]
+    try:
+        found = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False, timeout=10).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return "none"
+    return "github" if "github" in found else "gitlab" if "gitlab" in found else "none"
+
+
+def _key_variable(model: str) -> str:
+    from ci_agent.providers.servers import SERVERS  # noqa: PLC0415 - brings every API
+
+    server = SERVERS.get(parse_model(model).provider)
+    return server.key_variables[0] if server and server.key_variables else "MODEL_API_KEY"

@@ -1,0 +1,1 @@
+"""The files that `ci-agent init` writes."""
