@@ -96,9 +96,13 @@ def end_below(top: int, spare: Collection[int] = ()) -> bool:
     empty_looks = 0
     # One look may miss the child of a parent that ended meanwhile: the list of processes is not read at one moment.
     while empty_looks < 2 and time.monotonic() < min(last_death + HANGS_AFTER_S, started + END_WITHIN_S):
-        living = [process for process in processes_below(top, spare) if not process.is_zombie]
-        for process in living:
-            _kill(process)
+        try:
+            living = [process for process in processes_below(top, spare) if not process.is_zombie]
+            for process in living:
+                _kill(process)
+        except OSError:  # out of descriptors, most likely: what was not seen is looked for again
+            time.sleep(_PAUSE_S)
+            continue
         identities = {(process.pid, process.start_ticks) for process in living}
         if before - identities:
             last_death = time.monotonic()

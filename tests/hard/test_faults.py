@@ -190,7 +190,7 @@ def _check_failure(lab: "Lab", done: "Ended") -> None:
     """One line for a person; the record, as far as it came, is in order and does not say that all went well."""
     assert "Traceback" not in done.stderr
     assert done.stderr.splitlines()[-1].startswith("ci-agent: ") or lab.transcript.exists()
-    assert done.code in (1, 3, 4, 70)
+    assert done.code in (1, 3, 4, 5, 70)  # 5: what was not denied failed
     if lab.transcript.exists():
         lab.check_whole(exit_code=None)
         assert _result(lab)["exit_code"] == done.code or lab.journal.exists()
