@@ -63,10 +63,16 @@ def call_access(policy: Policy, arguments: JsonObject, closed: Closed) -> Access
 def closed_places(policy: Policy, secrets: Iterable[Path], denied: Iterable[Path] = ()) -> Closed:
     """These, what speaks to the CI runner, and the files that deny rules on `read` spell without a wildcard.
 
-    Not what is in a `.git`: git itself would be unable to read it.
+    Not what is in a `.git`, for git itself would be unable to read it, nor a folder that programs need as a whole.
     """
     by_rule = (path for rule in policy.rules.for_tool("read").deny for path in _literal_paths(rule, policy.site))
-    return Closed(_resolved([*secrets, *policy.site.around.runner_files]), _resolved([*denied, *by_rule]))
+    narrow = (path for path in by_rule if not _is_wide(path, policy.site))
+    return Closed(_resolved([*secrets, *policy.site.around.runner_files]), _resolved([*denied, *narrow]))
+
+
+def _is_wide(path: Path, site: Site) -> bool:
+    """Whether hardly a program would run without it: a folder like `/etc`, a whole home, one around the workspace."""
+    return len(path.parts) <= 2 or path in (site.workspace.root, *site.workspace.root.parents, site.around.home)
 
 
 def _resolved(paths: Iterable[Path]) -> tuple[Path, ...]:

@@ -199,6 +199,13 @@ def test_what_a_deny_rule_on_reading_spells_is_closed_to_every_program(workspace
         assert (access.hidden, access.readable) == (tuple(map(str, expected)), ())
 
 
+def test_folders_that_programs_need_as_a_whole_are_not_closed(workspace: Path, home: Path) -> None:
+    around = workspace.parent
+    paths = f'["/etc/**", "/proc/**", "~/**", "**", "/etc/shadow", "{workspace}/**", "{around}/**", "{around}/x/**"]'
+    policy = policy_of(f"policy: 1\nrules: [{{id: no, deny: read, path: {paths}}}]", workspace, home)
+    assert closed_places(policy, []) == Closed(denied=(Path("/etc/shadow"), around / "x"))
+
+
 def test_the_runners_files_are_closed(workspace: Path, home: Path, tmp_path: Path) -> None:
     folder = tmp_path.resolve() / "_runner_file_commands"
     policy = policy_of(RULES, workspace, home, runner_files=(folder,))

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from ci_agent.sandbox import landlock
+from ci_agent.sandbox.access import Access
 from ci_agent.sandbox.confinement import Confinement, Wrapper, confinement_as_json, confinement_from_json
 from ci_agent.sandbox.landlock import CONNECT_TCP, READ_DIR, READ_FILE, WRITE_FILE, Ruleset, restrict
+from ci_agent.sandbox.ruleset import ruleset_for
 
 EVERYTHING = landlock.handled_files(7)
 
@@ -118,6 +120,19 @@ def test_ports_are_granted_one_by_one() -> None:
         granted = Ruleset((), 0, CONNECT_TCP, connect_ports=(port,))
         assert in_domain(granted, connect_to(port)) == 0
         assert in_domain(Ruleset((), 0, CONNECT_TCP), connect_to(port)) == 13
+
+
+@needs_landlock
+@pytest.mark.parametrize("abi", range(1, landlock.abi() + 1))
+def test_each_version_of_the_interface_keeps_writes_in(tmp_path: Path, abi: int) -> None:
+    folder = tmp_path.resolve()
+    for name in ("inside", "outside"):
+        (folder / name).mkdir()
+    ruleset = ruleset_for(Access(writable=(str(folder / "inside"),)), abi)
+    assert in_domain(ruleset, lambda: (folder / "inside" / "a").write_text("x")) == 0
+    assert in_domain(ruleset, (folder / "inside" / "a").read_text) == 0
+    assert in_domain(ruleset, lambda: (folder / "outside" / "a").write_text("x")) == 13
+    assert in_domain(ruleset, lambda: Path("/dev/null").write_text("x")) == 0
 
 
 @needs_landlock
