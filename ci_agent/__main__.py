@@ -15,11 +15,9 @@ from ci_agent.own_environment import refuse_inspection, withdraw_environment
 
 EXIT_NEGATIVE = 1
 
-_STDOUT_TAKES_NOTHING = frozenset(
-    {errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EAGAIN, errno.EBADF}
-)
-"""What a closed pipe, a full or broken disk and a closed descriptor answer. Errors of files bear the file's name, or
-have become a CIAgentError before they come here."""
+_STDOUT_TAKES_NOTHING = frozenset({errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF})
+"""What a closed pipe, a full disk and a closed descriptor answer. Errors of files bear the file's name, or have become
+a CIAgentError before they come here."""
 
 _COLLECTING = (50_000, 20, 20)
 """Modules and rules are made once and kept: to look through them for garbage as often as is usual takes a tenth of the
