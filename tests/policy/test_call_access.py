@@ -202,7 +202,7 @@ def test_what_a_deny_rule_on_reading_spells_is_closed_to_every_program(workspace
 def test_folders_that_programs_need_as_a_whole_are_not_closed(workspace: Path, home: Path) -> None:
     around = workspace.parent
     paths = f'["/etc/**", "/proc/**", "~/**", "**", "/etc/shadow", "{workspace}/**", "{around}/**", "{around}/x/**"]'
-    policy = policy_of(f"policy: 1\nrules: [{{id: no, deny: read, path: {paths}}}]", workspace, home)
+    policy = policy_of(f"policy: 1\nrules: [{{id: wide, deny: read, path: {paths}}}]", workspace, home)
     assert closed_places(policy, []) == Closed(denied=(Path("/etc/shadow"), around / "x"))
 
 
