@@ -11,7 +11,7 @@ PACKAGE = Path(ci_agent.__file__).parent
 
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("json_types",),
-    ("cancellation", "errors", "messages", "secret_names", "spelling"),
+    ("cancellation", "errors", "messages", "secret_names", "spelling", "steering_names"),
     ("exit_codes", "own_environment", "terminal", "text_files", "tool", "workspace"),
     ("git_files", "hooks", "provider", "sandbox", "strict_yaml"),
     ("call_summary", "events", "spawn"),

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from ci_agent.hooks import DecisionCode
 from ci_agent.json_types import JsonObject
+from ci_agent.policy.command_patterns import TokenPattern
 from ci_agent.policy.facts import ExecFact, FileFact, NetFact, ToolFact
 from ci_agent.policy.fitting import next_gap
 from ci_agent.policy.judge_arguments import arguments_refusal
@@ -24,6 +25,7 @@ from ci_agent.policy.rule_index import ToolRules
 from ci_agent.policy.site import Site
 from ci_agent.policy.tool_facts import FILE_TOOLS
 from ci_agent.policy.urls import Address, Url
+from ci_agent.steering_names import changes_what_runs
 
 
 class Refusal(NamedTuple):
@@ -58,13 +60,18 @@ def tool_refusal(site: Site, rule: CompiledRule, fact: ToolFact) -> Refusal | No
     return None if why is None else Refusal(why, 2)
 
 
+def _lets_set(pattern: TokenPattern, name: str) -> bool:
+    """No wildcard covers a variable that makes programs run or load something, as none covers a hazard among words."""
+    return pattern.spells(name) if changes_what_runs(name) else pattern.matches(name)
+
+
 def exec_refusal(site: Site, rule: CompiledRule, fact: ExecFact, arguments: JsonObject) -> Refusal | None:
     """None: the rule grants the command with its environment, its files and its requests."""
     gap = next_gap(rule.commands or (), fact)
     if gap is not None:
         return Refusal(gap.why, gap.words, "hazard" if gap.is_hazard else "default")
     for name in fact.assignments:
-        if not any(pattern.matches(name) for pattern in rule.env or ()):
+        if not any(_lets_set(pattern, name) for pattern in rule.env or ()):
             return Refusal(f"it does not list {name} in env", _FITS)
     refusal = _folder_refusal(site, rule, fact)
     if refusal is not None:

@@ -11,7 +11,6 @@ from ci_agent.policy.effects import FileEffect, FileUse, InnerCommand
 from ci_agent.policy.exec_facts import Run, read_run, resolve_folder
 from ci_agent.policy.facts import ExecFact, Fact, FileFact, Origin, Span, UnknownFact
 from ci_agent.policy.file_facts import possible_texts, reaches_no_file, use_facts
-from ci_agent.policy.programs.environment import changes_what_runs
 from ci_agent.policy.programs.names import names_printed
 from ci_agent.policy.reading import Reading, Scene
 from ci_agent.policy.shell.program import (
@@ -26,6 +25,7 @@ from ci_agent.policy.shell.variables import directs_shell, may_change_encoding
 from ci_agent.policy.site import Site
 from ci_agent.policy.stale_paths import stale_paths
 from ci_agent.policy.words import Word, literal_word
+from ci_agent.steering_names import changes_what_runs
 from ci_agent.workspace import InvalidPathError
 
 ARGUMENTS: Final = frozenset({"command", "timeout", "description"})

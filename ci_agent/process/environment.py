@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from ci_agent.errors import ConfigurationError
 from ci_agent.secret_names import JOB_TOKENS, MODEL_KEYS, matches, may_name_a_secret
+from ci_agent.steering_names import changes_what_runs
 
 DEFAULT_PATH = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin")
 
@@ -125,7 +126,8 @@ def child_environment(
     """The environment of every tool's children, made once from the parent's.
 
     `pass_names` lets more of the parent's through: names, or patterns with `*`; a pattern passes nothing that
-    looks like a secret, such a variable must be spelled. `secret_names` never pass, nor do those of NEVER_PASSED, nor
+    looks like a secret or makes programs run or load something, such a variable must be spelled. `secret_names` never
+    pass, nor do those of NEVER_PASSED, nor
     a locale with another encoding than UTF-8.
     """
     passed = {name: value for name, value in parent.items() if is_always_passed(name)}
@@ -154,7 +156,9 @@ def refuse_never_passed(pass_names: Iterable[str]) -> None:
 
 
 def _is_asked_for(name: str, pass_names: Collection[str]) -> bool:
-    return name in pass_names or (not may_name_a_secret(name) and matches(name, pass_names))
+    if may_name_a_secret(name) or changes_what_runs(name):
+        return name in pass_names
+    return matches(name, pass_names)
 
 
 def _is_forbidden(name: str, secret_names: Collection[str]) -> bool:

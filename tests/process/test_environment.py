@@ -94,6 +94,12 @@ def test_a_pattern_passes_nothing_that_looks_like_a_secret() -> None:
     assert child_environment(parent, ["*"]) == child_environment({}) | {"APP_NAME": "shop"}
 
 
+def test_a_pattern_passes_nothing_that_makes_programs_run_or_load_something() -> None:
+    parent = {"LESSOPEN": "|evil", "NODE_OPTIONS": "-r ./evil", "GIT_SSH_COMMAND": "evil", "HTTPS_PROXY": "http://evil"}
+    assert child_environment(parent, ["*", "GIT_*", "NODE_*"]) == child_environment({})
+    assert child_environment(parent, ["NODE_OPTIONS"])["NODE_OPTIONS"] == "-r ./evil"
+
+
 @pytest.mark.parametrize("name", NEVER)
 @pytest.mark.parametrize("by_name", [True, False])
 def test_keys_and_what_steers_the_runner_or_bash_never_pass(name: str, by_name: bool) -> None:

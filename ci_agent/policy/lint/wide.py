@@ -6,9 +6,9 @@ from typing import Final
 from ci_agent.policy.command_patterns import CommandPattern, TokenPattern, parse_env_pattern
 from ci_agent.policy.lint.finding import LintFinding, Subject, Witness, warning
 from ci_agent.policy.lint.samples import command_call, command_patterns, fill, sample_words, tool_names
-from ci_agent.policy.programs.environment import changes_what_runs
 from ci_agent.policy.rules import Rule
 from ci_agent.policy.wildcards import Wildcard
+from ci_agent.steering_names import changes_what_runs
 from ci_agent.strict_yaml import quote
 
 _ANY_COMMAND: Final = ("some-program",)
@@ -31,35 +31,6 @@ _CODE: Final[Mapping[str, Sequence[Sequence[str]]]] = {
     "git": (["-c", "core.pager=id", "log"], ["x"]),
 }
 """Arguments with which a program runs whatever it is told to."""
-
-_CARRIERS: Final = (
-    "LD_PRELOAD",
-    "LD_LIBRARY_PATH",
-    "PATH",
-    "BASH_ENV",
-    "ENV",
-    "IFS",
-    "PS4",
-    "HOME",
-    "GIT_SSH_COMMAND",
-    "GIT_EXTERNAL_DIFF",
-    "GIT_CONFIG_COUNT",
-    "PAGER",
-    "EDITOR",
-    "NODE_OPTIONS",
-    "NPM_CONFIG_SCRIPT_SHELL",
-    "npm_config_script_shell",
-    "PYTHONPATH",
-    "PYTHONSTARTUP",
-    "PERL5OPT",
-    "RUBYOPT",
-    "JAVA_TOOL_OPTIONS",
-    "GOFLAGS",
-    "MAKEFLAGS",
-    "RUSTFLAGS",
-    "XDG_CONFIG_HOME",
-)
-"""Names to try a wildcard with; a name that is spelled is asked for itself."""
 
 
 def find_wide_grants(subject: Subject) -> Iterator[LintFinding]:
@@ -135,21 +106,14 @@ def _open_ended(token: TokenPattern) -> Wildcard | None:
 
 
 def _environment(subject: Subject, rule: Rule) -> Iterator[LintFinding]:
+    """No wildcard covers such a variable."""
     for text in rule.env or ():
-        for name in _carriers(parse_env_pattern(text)):
+        for name in sorted(filter(changes_what_runs, parse_env_pattern(text).literals)):
             calls = [command_call(words, assignment=f"{name}=x") for words in _commands(rule)]
             witness = subject.first_allowed(calls)
             if witness:
-                covered = f", which {quote(text)} covers," if text != name else ""
-                yield warning("environment", rule, f"{name}{covered} makes programs run something else", witness)
-                break
+                yield warning("environment", rule, f"{name} makes programs run something else", witness)
 
 
 def _commands(rule: Rule) -> list[list[str]]:
     return [sample_words(pattern) or list(_ANY_COMMAND) for pattern in command_patterns(rule)]
-
-
-def _carriers(token: TokenPattern) -> list[str]:
-    """The names that the pattern matches and that change what runs."""
-    spelled = [wild.literal for wild in token.alternatives if wild.literal is not None]
-    return [name for name in spelled or _CARRIERS if changes_what_runs(name) and token.matches(name)]

@@ -15,7 +15,6 @@ from ci_agent.policy.grants import exec_refusal, redirect_refusal, tool_refusal
 from ci_agent.policy.judge import Call, judge
 from ci_agent.policy.match import compile_rule
 from ci_agent.policy.net import is_private
-from ci_agent.policy.programs.environment import changes_what_runs
 from ci_agent.policy.reach import Anchors
 from ci_agent.policy.rules import Rule
 from ci_agent.policy.site import Site
@@ -23,6 +22,7 @@ from ci_agent.policy.tool_facts import FILE_TOOLS
 from ci_agent.policy.urls import DEFAULT_PORTS
 from ci_agent.policy.wildcards import escape
 from ci_agent.policy.words import Word
+from ci_agent.steering_names import changes_what_runs
 
 MAX_PINNED_CHARACTERS: Final = 100
 """A longer text among a tool's arguments is one of its kind: a rule that spells it would never match again."""

@@ -4,10 +4,10 @@ import re
 from urllib.parse import unquote
 
 from ci_agent.policy.programs.draft import Draft, use_anything
-from ci_agent.policy.programs.environment import changes_what_runs
 from ci_agent.policy.programs.options import Parsed, tail
 from ci_agent.policy.programs.profile import HAZARDS
 from ci_agent.policy.words import Word, literal_word
+from ci_agent.steering_names import changes_what_runs
 
 _VARIABLE = re.compile(r"[A-Za-z0-9_.-]+[:+?]*")
 _SWITCH = re.compile(r"[0-9]*|true|false|yes|no|y|n|on|off", re.IGNORECASE)

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator
 
 from ci_agent.policy.programs.draft import Draft
-from ci_agent.policy.programs.environment import changes_what_runs
 from ci_agent.policy.programs.options import Parsed
 from ci_agent.policy.words import Word
+from ci_agent.steering_names import changes_what_runs
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NAME_AND_VALUE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?=|$)")

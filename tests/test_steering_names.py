@@ -2,7 +2,7 @@
 
 import pytest
 
-from ci_agent.policy.programs.environment import changes_what_runs
+from ci_agent.steering_names import changes_what_runs
 
 
 @pytest.mark.parametrize(
