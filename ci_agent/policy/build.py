@@ -4,14 +4,23 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Final, TypeVar
 
 from ci_agent.hooks import Effect, OnDenied
 from ci_agent.json_types import JsonObject
 from ci_agent.policy.calls import expand_call
-from ci_agent.policy.document import PolicyDocument, RuleModel, TestModel
+from ci_agent.policy.document import PolicyDocument, ProposalsModel, RuleModel, TestModel
+from ci_agent.policy.proposal_bounds import (
+    NOTHING_TO_PROPOSE,
+    CommentBounds,
+    IssueBounds,
+    LabelBounds,
+    PatchBounds,
+    ProposalBounds,
+    tightest_proposals,
+)
 from ci_agent.policy.rules import Examples, Limits, PolicySource, PolicyTest, Rule
 from ci_agent.strict_yaml import YamlDocument
 
@@ -43,6 +52,7 @@ def build_policy(document: YamlDocument, model: PolicyDocument, name: str, path:
         description=model.description,
         rules=tuple(_rule(rule, _source(document, "rules", index)) for index, rule in enumerate(model.rules or [])),
         limits=Limits(**model.limits.model_dump()) if model.limits else Limits(),
+        proposals=_proposals(model.proposals) if model.proposals else NOTHING_TO_PROPOSE,
         on_denied=model.on_denied or "record",
         tests=tuple(_test(test, _source(document, "tests", index)) for index, test in enumerate(model.tests or [])),
         files=(str(real_path(path)),) if path else (),
@@ -50,13 +60,16 @@ def build_policy(document: YamlDocument, model: PolicyDocument, name: str, path:
 
 
 def extend(source: PolicySource, bases: Sequence[Base]) -> PolicySource:
-    """With the rules of all bases before its own, the tightest limits, the strictest `on_denied`, and its digest."""
+    """With the rules of all bases before its own, the tightest limits, the strictest `on_denied`, and its digest.
+
+    ValueError for bounds of proposals that cannot all hold."""
     rules = {rule.id: rule for base in bases for rule in _inherited(base)}
     policies = [*(base.source for base in bases), source]
     extended = replace(
         source,
         rules=(*rules.values(), *source.rules),
         limits=_tightest(policy.limits for policy in policies),
+        proposals=tightest_proposals(policy.proposals for policy in policies),
         on_denied=max((policy.on_denied for policy in policies), key=_STRICTNESS.index),
         files=tuple(dict.fromkeys(file for policy in (source, *policies) for file in policy.files)),
     )
@@ -105,6 +118,18 @@ def _test(model: TestModel, source: str) -> PolicyTest:
     return PolicyTest(effect, tool, expand_call(tool, written), model.by, source)
 
 
+def _proposals(model: ProposalsModel) -> ProposalBounds:
+    """What is not written has its default."""
+    written = model.model_dump(exclude_none=True)
+    patch, label = written.get("patch"), written.get("label")
+    return ProposalBounds(
+        comment=CommentBounds(**written["comment"]) if model.comment else None,
+        label=LabelBounds(**{**label, "names": tuple(label["names"])}) if label else None,
+        issue=IssueBounds(**written["issue"]) if model.issue else None,
+        patch=PatchBounds(**{**patch, "paths": (tuple(patch["paths"]),)}) if patch else None,
+    )
+
+
 def _tuple(values: list[Value] | None) -> tuple[Value, ...] | None:
     return None if values is None else tuple(values)
 
@@ -135,6 +160,8 @@ def _digest(source: PolicySource) -> str:
         "limits": _written_fields(source.limits),
         "rules": [_written_fields(rule) for rule in sorted(source.rules, key=lambda rule: rule.id)],
     }
+    if source.proposals.kinds:
+        resolved["proposals"] = asdict(source.proposals)
     text = json.dumps(resolved, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 

@@ -25,6 +25,7 @@ SHORTHANDS: Final[Mapping[str, Shorthand]] = {
     "find": Shorthand("path", {"pattern": "*"}),
     "ls": Shorthand("path", {}),
     "fetch": Shorthand("url", {}),
+    "propose": Shorthand("kind", {}),
 }
 
 BUILTIN_TOOLS: Final = frozenset(SHORTHANDS)

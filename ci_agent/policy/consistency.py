@@ -48,6 +48,8 @@ def check_document(
     """Every problem of a file that its values, one by one, do not show, with its place."""
     if not model.rules and not model.extends:
         yield document.place(), 'a policy without rules denies every call: to mean that, write "extends: deny-all"'
+    if model.proposals is not None and not model.proposals.model_fields_set:
+        yield document.key_place(("proposals",)), "nothing may be proposed: name comment, label, issue or patch"
     lines: dict[str, int] = {}
     for index, rule in enumerate(model.rules or []):
         place = document.place(("rules", index, "id"))

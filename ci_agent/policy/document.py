@@ -1,18 +1,20 @@
 """The policy file as pydantic models: its keys and what each of them means; also its JSON Schema."""
 
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 from pydantic import ConfigDict, Field, field_validator
 
 from ci_agent.hooks import OnDenied
 from ci_agent.json_types import Json, JsonObject
 from ci_agent.policy.file_values import (
+    BranchPrefix,
     Call,
     CommandWords,
     EnvPattern,
     Example,
     HasToken,
     HostPatternText,
+    LabelName,
     Line,
     Method,
     OneOrMany,
@@ -24,7 +26,9 @@ from ci_agent.policy.file_values import (
     TestOfArgument,
     ToolPattern,
     Version,
+    WorkspaceGlobText,
 )
+from ci_agent.policy.proposal_bounds import MAX_BODY_CHARS, MAX_PATCH_BYTES, MAX_TITLE_CHARS
 from ci_agent.strict_yaml import FileModel
 from ci_agent.strict_yaml.editor_schema import editor_schema
 
@@ -126,6 +130,76 @@ class TestModel(_PolicyModel):
     """Which rule must have decided, by id, or one of: default, hazard, unparsable, limit."""
 
 
+BodyChars: TypeAlias = Annotated[int, Field(ge=1, le=MAX_BODY_CHARS)]
+TitleChars: TypeAlias = Annotated[int, Field(ge=1, le=MAX_TITLE_CHARS)]
+
+
+class CommentModel(_PolicyModel):
+    """Comments on the issue or pull request that the workflow is about."""
+
+    max_count: Annotated[int, Field(ge=1, le=20)] | None = None
+    """How many a run may propose; 1 without it."""
+    max_chars: BodyChars | None = None
+    """Characters of each; 10,000 without it."""
+    prefix: Line | None = None
+    """What each begins with; added for the model."""
+
+
+class LabelModel(_PolicyModel):
+    """Labels to be added to the issue or pull request that the workflow is about."""
+
+    names: OneOrMany[LabelName]
+    """The labels that may be proposed."""
+    max_count: Annotated[int, Field(ge=1, le=20)] | None = None
+    """How many of them a run may propose; 3 without it."""
+
+
+class IssueModel(_PolicyModel):
+    """New issues."""
+
+    max_count: Annotated[int, Field(ge=1, le=20)] | None = None
+    """How many a run may propose; 1 without it."""
+    max_chars: BodyChars | None = None
+    """Characters of each body; 10,000 without it."""
+    max_title_chars: TitleChars | None = None
+    """Characters of each title; 120 without it."""
+    title_prefix: Line | None = None
+    """What each title begins with; added for the model."""
+
+
+class PatchModel(_PolicyModel):
+    """What the run has changed in the checkout, as a new branch and a pull request. One for each run."""
+
+    paths: OneOrMany[WorkspaceGlobText]
+    """Globs for the files that may be in it, relative to the repository's top. Workflows and `.git` never are."""
+    max_bytes: Annotated[int, Field(ge=1, le=MAX_PATCH_BYTES)] | None = None
+    """Bytes of the patch; 100,000 without it."""
+    branch_prefix: BranchPrefix | None = None
+    """What the branch's name begins with; `ci-agent/` without it. The rest is the run's id."""
+    max_chars: BodyChars | None = None
+    """Characters of the pull request's body; 10,000 without it."""
+    max_title_chars: TitleChars | None = None
+    """Characters of its title; 120 without it."""
+    title_prefix: Line | None = None
+    """What its title begins with; added for the model."""
+
+
+class ProposalsModel(_PolicyModel):
+    """What the tool `propose` may propose to have done outside, by `ci-agent apply` in another job."""
+
+    comment: CommentModel | None = None
+    """Comments on the issue or pull request that the workflow is about."""
+    label: LabelModel | None = None
+    """Labels to be added to it."""
+    issue: IssueModel | None = None
+    """New issues."""
+    patch: PatchModel | None = None
+    """What the run has changed in the checkout, as a new branch and a pull request."""
+
+
+PROPOSAL_MODELS = (CommentModel, LabelModel, IssueModel, PatchModel, ProposalsModel)
+
+
 class PolicyDocument(_PolicyModel):
     """A policy of ci-agent: what the tools of an unattended agent may do. What no rule allows is denied."""
 
@@ -140,6 +214,8 @@ class PolicyDocument(_PolicyModel):
     """What a denial does to the run: `record` it and go on (the default), `fail` at the end, or `stop` at once."""
     limits: LimitsModel | None = None
     """Bounds of the run."""
+    proposals: ProposalsModel | None = None
+    """What may be proposed with `--proposals`, within which bounds. A rule must allow the tool `propose`, too."""
     rules: Annotated[list[RuleModel], Field(min_length=1)] | None = None
     """The rules, in any order: each effect of a call must be allowed by some rule and denied by none."""
     tests: Annotated[list[TestModel], Field(min_length=1)] | None = None
@@ -148,4 +224,5 @@ class PolicyDocument(_PolicyModel):
 
 def policy_schema() -> JsonObject:
     """The JSON Schema (2020-12) of a policy file, for editors."""
-    return editor_schema(PolicyDocument, (RuleModel, TestModel, ExamplesModel, LimitsModel), title="ci-agent policy")
+    parts = (RuleModel, TestModel, ExamplesModel, LimitsModel, *PROPOSAL_MODELS)
+    return editor_schema(PolicyDocument, parts, title="ci-agent policy")

@@ -27,6 +27,13 @@ FORMAT_VERSION: Final = 1
 
 MAX_TEXT_CHARACTERS: Final = 500
 
+MAX_LABEL_CHARACTERS: Final = 50
+"""GitHub takes no longer name."""
+
+_BRANCH_PREFIX: Final = re.compile(
+    r"(?=.{1,100}$)(?!.*(?:\.\.|\.lock/))(?:[A-Za-z0-9][A-Za-z0-9._-]*/)*(?:[A-Za-z0-9][A-Za-z0-9._-]*[/-])?"
+)
+
 EMOJI_JOINER: Final = "\u200d"
 
 _PLAIN_COMMAND: Final = re.compile(r"[A-Za-z0-9_./=@%+:][A-Za-z0-9_./=@%+:-]*(?: [A-Za-z0-9_./=@%+:-]+)*(?: \*\*)?")
@@ -116,6 +123,25 @@ def _check_path_glob(text: str) -> str:
     return text
 
 
+def _check_workspace_glob(text: str) -> str:
+    _check_path_glob(text)
+    if parse_path_glob(text).anchor != "workspace":
+        raise ValueError(f"{quote(text)}: a patch has files of the repository alone; write the glob from its top")
+    return text
+
+
+def _check_label(text: str) -> str:
+    if "," in text or not 0 < len(text) <= MAX_LABEL_CHARACTERS or text != _one_line(text):
+        raise ValueError(f"{quote(text)} is no label: up to {MAX_LABEL_CHARACTERS} characters on one line, no comma")
+    return text
+
+
+def _check_branch_prefix(text: str) -> str:
+    if not _BRANCH_PREFIX.fullmatch(text):
+        raise ValueError(f"{quote(text)} begins no name of a branch: write one that ends in / or -, such as ci-agent/")
+    return text
+
+
 def _check_id(text: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", text):
         raise ValueError(f"{quote(text)} is no rule id: use letters, digits, '.', '_' and '-', such as run-tests")
@@ -190,6 +216,9 @@ _TEST_SCHEMA: Final = {
 ToolPattern: TypeAlias = Annotated[str, AfterValidator(_check_tool)]
 CommandWords: TypeAlias = Annotated[Any, PlainValidator(_read_command), WithJsonSchema(_TEXTS_SCHEMA)]
 PathGlobText: TypeAlias = Annotated[str, AfterValidator(_check_path_glob)]
+WorkspaceGlobText: TypeAlias = Annotated[str, AfterValidator(_check_workspace_glob)]
+LabelName: TypeAlias = Annotated[str, AfterValidator(_check_label)]
+BranchPrefix: TypeAlias = Annotated[str, AfterValidator(_check_branch_prefix)]
 EnvPattern: TypeAlias = Annotated[str, _checked(parse_env_pattern)]
 HasToken: TypeAlias = Annotated[str, _checked(parse_has_token)]
 HostPatternText: TypeAlias = Annotated[str, _checked(parse_host_pattern)]

@@ -100,9 +100,11 @@ def _build(document: YamlDocument, chain: _Chain, loading: _Loading) -> PolicySo
     model = validate(document, PolicyDocument)
     raise_problems(document.file, list(check_document(document, model, loading.known_tools)))
     bases = [_read_base(document, index, entry, chain, loading) for index, entry in enumerate(model.extends or [])]
-    source = extend(
-        build_policy(document, model, chain[-1].name, None if chain[-1].is_in_git else chain[-1].path), bases
-    )
+    own = build_policy(document, model, chain[-1].name, None if chain[-1].is_in_git else chain[-1].path)
+    try:
+        source = extend(own, bases)
+    except ValueError as error:
+        raise document.error(("proposals",) if model.proposals else ("extends",), str(error)) from error
     raise_problems(document.file, list(check_references(document, model, source)))
     return source
 

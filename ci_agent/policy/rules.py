@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from ci_agent.hooks import Effect, OnDenied
 from ci_agent.json_types import Json, JsonObject
+from ci_agent.policy.proposal_bounds import NOTHING_TO_PROPOSE, ProposalBounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,7 @@ class PolicySource:
     description: str | None
     rules: tuple[Rule, ...]
     limits: Limits = Limits()
+    proposals: ProposalBounds = NOTHING_TO_PROPOSE
     on_denied: OnDenied = "record"
     tests: tuple[PolicyTest, ...] = ()
     files: tuple[str, ...] = ()
