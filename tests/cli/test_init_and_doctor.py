@@ -1,0 +1,126 @@
+"""The first minutes: what `init` writes is good as it is, and `doctor` says the truth about a run."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+CIAgent = Callable[..., Any]
+
+KEY = "sk-canary-0123456789"
+
+
+def git(folder: Path, *args: str) -> None:
+    subprocess.run(["git", *args], cwd=folder, check=True, capture_output=True)
+
+
+def test_what_is_written_passes_every_check(ci_agent: CIAgent, workspace: Path) -> None:
+    (workspace / ".github").mkdir()
+    done = ci_agent("init")
+    assert done.stdout.splitlines()[:3] == [
+        "written  policies/review.yml",
+        "written  tasks/review.yaml",
+        "written  .github/workflows/review.yml",
+    ]
+    assert "0 failed), 0 errors, 0 warnings" in ci_agent("policy", "check", "policies/review.yml").stdout
+    assert ci_agent("task", "check", "tasks/review.yaml").returncode == 0
+    doctor = ci_agent("doctor", "--task", "tasks/review.yaml", "--offline", env={"ANTHROPIC_API_KEY": KEY})
+    assert doctor.returncode == 0, doctor.stdout
+    zizmor = Path(sys.executable).with_name("zizmor")
+    if zizmor.exists():
+        safe = subprocess.run([zizmor, "--offline", "--pedantic", "."], cwd=workspace, capture_output=True, check=False)
+        assert safe.returncode == 0, safe.stdout
+
+
+def test_nothing_that_is_there_is_written_over(ci_agent: CIAgent, workspace: Path) -> None:
+    (workspace / "policies").mkdir()
+    (workspace / "policies" / "review.yml").write_text("mine")
+    (workspace / "tasks").mkdir()
+    (workspace / "tasks" / "review.yaml").symlink_to(workspace / "elsewhere")
+    done = ci_agent("init", "--ci", "none")
+    assert done.stdout.startswith("there    policies/review.yml\nthere    tasks/review.yaml\n")
+    assert (workspace / "policies" / "review.yml").read_text() == "mine"
+    assert not (workspace / "elsewhere").exists()
+
+
+def test_a_dry_run_writes_nothing(ci_agent: CIAgent, workspace: Path) -> None:
+    done = ci_agent("init", "--dry-run", "--ci", "gitlab")
+    assert "would be .gitlab-ci.yml\n" in done.stdout
+    assert list(workspace.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("remote", "workflow"),
+    [
+        ("git@github.com:acme/site.git", ".github/workflows/review.yml"),
+        ("https://gitlab.example/a/b", ".gitlab-ci.yml"),
+    ],
+)
+def test_the_ci_system_is_found_by_where_the_repository_comes_from(
+    ci_agent: CIAgent, workspace: Path, remote: str, workflow: str
+) -> None:
+    git(workspace, "init", "-q")
+    git(workspace, "remote", "add", "origin", remote)
+    ci_agent("init", "--model", "openai:gpt-5")
+    written = (workspace / workflow).read_text()
+    assert "OPENAI_API_KEY" in written
+    assert "review" in {str(key) for key in yaml.safe_load(written).get("jobs", yaml.safe_load(written))}
+    assert "model: openai:gpt-5" in (workspace / "tasks" / "review.yaml").read_text()
+
+
+def checks(done: Any) -> dict[str, tuple[str, str]]:
+    return {check["name"]: (check["status"], check["text"]) for check in json.loads(done.stdout)["checks"]}
+
+
+def test_a_run_without_policy_and_model_would_not_start(ci_agent: CIAgent) -> None:
+    done = ci_agent("doctor", "--format", "json")
+    assert done.returncode == 3
+    assert {name for name, (status, _) in checks(done).items() if status == "missing"} == {"policy", "model"}
+
+
+def test_a_missing_key_is_named_and_a_key_is_never_shown(ci_agent: CIAgent) -> None:
+    asked = ("doctor", "--offline", "--policy", "review", "--model", "anthropic:claude-x", "--format", "json")
+    without = ci_agent(*asked)
+    assert (without.returncode, "ANTHROPIC_API_KEY" in checks(without)["model"][1]) == (3, True)
+    having = ci_agent(*asked, env={"ANTHROPIC_API_KEY": KEY})
+    assert (having.returncode, checks(having)["model"][0]) == (0, "ok")
+    assert KEY not in having.stdout + having.stderr
+
+
+@pytest.fixture
+def listening() -> Iterator[int]:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+def test_the_server_of_the_model_is_connected_to_and_asked_nothing(ci_agent: CIAgent, listening: int) -> None:
+    asked = ("doctor", "--policy", "review", "--model", "openai-chat:m", "--format", "json")
+    done = ci_agent(*asked, "--base-url", f"http://127.0.0.1:{listening}/v1")
+    assert checks(done)["connection"] == ("ok", f"127.0.0.1:{listening} can be reached")
+    gone = ci_agent(*asked, "--base-url", "http://127.0.0.1:9/v1")
+    assert (gone.returncode, checks(gone)["connection"][0]) == (3, "missing")
+
+
+def test_what_makes_a_run_poorer_is_a_warning(ci_agent: CIAgent, tmp_path: Path) -> None:
+    done = ci_agent("doctor", "--policy", "review", "--model", "scripted:s.yaml", env={"PATH": str(tmp_path)})
+    told = {line.split()[1]: line.split()[0] for line in done.stdout.splitlines()[:-1]}
+    assert (told["git"], told["rg"]) == ("warning", "warning")
+    assert done.returncode == 3  # the script is not there
+    (tmp_path / "ws" / "s.yaml").write_text("turns: [{text: Done.}]\n")
+    assert ci_agent("doctor", "--policy", "review", "--model", "scripted:s.yaml").stdout.endswith(
+        "A run would start.\n"
+    )
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_workspace_that_cannot_be_written_to_is_told_of(ci_agent: CIAgent, workspace: Path) -> None:
+    workspace.chmod(0o555)
+    done = ci_agent("doctor", "--policy", "review", "--format", "json")
+    assert checks(done)["workspace"][0] == "warning"
