@@ -1,7 +1,6 @@
 """The command under hostile input: in this process for many small tries, in its own where time and memory count."""
 
 import os
-import resource
 import subprocess
 import sys
 from collections.abc import Callable
@@ -21,8 +20,8 @@ from ci_agent.errors import CIAgentError
 
 COMMAND = [sys.executable, "-P", "-m", "ci_agent"]
 
-CPU_SECONDS = 4
-"""Starting takes about one on a slow machine; what hangs is killed."""
+CPU_SECONDS = 6
+"""Starting takes about one on a slow machine, the largest file that is read two; what hangs is killed."""
 
 MAX_ADDRESS_SPACE = 1024 * 1024 * 1024
 """Far more than is asserted: Python and its libraries reserve much that they never touch."""
@@ -61,31 +60,41 @@ def command() -> Callable[..., Outcome]:
     return call
 
 
+LAUNCHER = """
+import resource, subprocess, sys
+
+cpu_s, address_space, report = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+
+def limit():
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s))
+    if sys.platform == "linux":  # elsewhere the kernel does not hold it
+        resource.setrlimit(resource.RLIMIT_AS, (address_space, address_space))
+
+code = subprocess.call(sys.argv[4:], preexec_fn=limit)
+with open(report, "w") as file:
+    print(code, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=file)
+"""
+"""Stands between, for the memory of whoever starts a program counts as that program's."""
+
+
 @pytest.fixture
 def bounded(tmp_path: Path) -> Bounded:
     """Runs the real command in `tmp_path` with limits of the system on its time and memory."""
 
     def call(*args: str, cpu_s: int = CPU_SECONDS) -> Outcome:
-        def limit() -> None:
-            resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s))
-            if sys.platform == "linux":  # elsewhere the kernel does not hold it
-                resource.setrlimit(resource.RLIMIT_AS, (MAX_ADDRESS_SPACE, MAX_ADDRESS_SPACE))
-
-        out, err = tmp_path / "stdout.txt", tmp_path / "stderr.txt"
-        environment = {"PATH": os.environ["PATH"], "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
-        with out.open("wb") as stdout, err.open("wb") as stderr:
-            process = subprocess.Popen(
-                [*COMMAND, *args],
-                cwd=tmp_path,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=stdout,
-                stderr=stderr,
-                preexec_fn=limit,  # noqa: PLW1509 - nothing else runs in this process
-            )
-            _, status, usage = os.wait4(process.pid, 0)
-            process.returncode = os.waitstatus_to_exitcode(status)
+        report = tmp_path / "usage.txt"
+        limits = (str(cpu_s), str(MAX_ADDRESS_SPACE), str(report))
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", "-c", LAUNCHER, *limits, *COMMAND, *args],
+            cwd=tmp_path,
+            env={"PATH": os.environ["PATH"], "PYTHONPATH": os.environ.get("PYTHONPATH", "")},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        code, peak = map(int, report.read_text().split())
         unit = 1024 if sys.platform == "linux" else 1024 * 1024
-        return Outcome(process.returncode, out.read_text(), err.read_text(), usage.ru_maxrss / unit)
+        return Outcome(code, done.stdout, done.stderr, peak / unit)
 
     return call
