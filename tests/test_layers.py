@@ -1,6 +1,7 @@
 """The map of the house: who may import whom. Imports point strictly downwards."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,13 @@ def test_every_module_imports_only_from_layers_below_its_own(path: Path) -> None
 def test_every_room_of_the_map_exists() -> None:
     existing = {room_of(path) for path in modules()}
     assert set(LAYER_OF) - existing == set()
+
+
+def test_the_page_of_the_house_shows_every_room_where_it_is() -> None:
+    page = (PACKAGE.parent / "docs" / "architecture.md").read_text()
+    rows = re.findall(r"^\| (\d+) \| ([^|]+) \|", page, re.MULTILINE)
+    shown = {name: int(level) for level, names in rows for name in re.findall(r"`(\w+)/?`", names)}
+    assert shown == LAYER_OF
 
 
 def test_the_loop_knows_no_policy_tool_or_provider() -> None:
