@@ -20,6 +20,7 @@ _COST: Final = 20
 """Finding out where a path leads takes as long as seeing this many entries of a folder."""
 
 _SEPARATORS: Final = re.compile(r"[:,=]")
+_WITHOUT_PARTS: Final = re.compile(r"[^@:,=-][^:,=]*")
 
 
 def possible_files(
@@ -43,14 +44,13 @@ def _known(word: Word) -> Iterator[str]:
             yield each.literal
 
 
-def _parts(text: str) -> Iterator[str]:
-    yield text
-    yield text.partition("=")[2]
-    yield text.removeprefix("@")
-    if text.startswith("-"):
-        yield text[2:]
+def _parts(text: str) -> list[str]:
+    parts = [text, text.partition("=")[2]]
+    if _WITHOUT_PARTS.fullmatch(text):
+        return parts
+    parts += [text.removeprefix("@"), text[2:] if text.startswith("-") else text]
     # Parts of a list; what looks like a way out, as in a URL, has been seen to.
-    yield from (part for part in _SEPARATORS.split(text) if not part.startswith(("/", "~")))
+    return parts + [part for part in _SEPARATORS.split(text) if not part.startswith(("/", "~"))]
 
 
 def _is_somewhere(text: str, folder: Path) -> bool:
@@ -59,7 +59,9 @@ def _is_somewhere(text: str, folder: Path) -> bool:
         return False
     try:
         check_path_text(text)
-        return os.path.lexists(folder / text) or os.path.isdir(folder / os.path.dirname(text))
+        # A `Path` reads `x/` and `x/.` as `x`; to make one takes longer than the question.
+        place = folder / text if "/" in text or text == "." else os.path.join(folder, text)
+        return os.path.lexists(place) or os.path.isdir(folder / os.path.dirname(text) if "/" in text else folder)
     except (InvalidPathError, ValueError):
         return False
 

@@ -65,15 +65,16 @@ def parse(profile: Profile, words: Sequence[Word], start: int) -> Parsed:
     """Sort the words from `start` on. A subcommand, and all that follows it, ends up among the operands."""
     parsed = Parsed(profile)
     first_only = not profile.syntax.permutes or bool(profile.commands)
+    has_options, delegates = profile.syntax.options, profile.delegates
     position = start
     if profile.bundled:
         position = _read_bundle(parsed, words, position)
     while position < len(words):
         word = words[position]
-        if profile.delegates and parsed.options and parsed.options[-1].option.name in profile.delegates:
+        if delegates and parsed.options and parsed.options[-1].option.name in delegates:
             break
         if word.kind != "literal" or word.text[:1] in ("-", "+"):
-            if profile.syntax.options and word.literal == "--":
+            if has_options and word.literal == "--":
                 parsed.dash_dash = position
                 position += 1
                 break

@@ -21,7 +21,7 @@ def run_simple(trail: Trail, simple: Simple, folder: Folder) -> Outcome:
         assign(trail, assignment, folder, lasting=not (simple.words or simple.redirects))
         for assignment in simple.assignments
     )
-    redirects = redirect_all(trail, simple.redirects, folder)
+    redirects = redirect_all(trail, simple.redirects, folder) if simple.redirects else ()
     name = words[0].literal if words else None
     builtin = simple.builtin
     function = builtin is None and name in trail.functions and not trail.notes.evaluates
