@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from ci_agent.policy.disk import DiskBudget, read_folder
+from ci_agent.policy.disk import DiskBudget, Entry, read_folder
 
 _SPECIAL = frozenset("*?[")
 
@@ -70,8 +70,15 @@ def _step(start: Path, base: str, part: str, is_last: bool, budget: DiskBudget) 
     budget.spend_entries(2 * len(entries))
     for entry in entries:
         hidden = entry.name.startswith(".") and not shows_hidden
-        if not hidden and matches(entry.name) and (is_last or entry.is_dir()):
+        if not hidden and matches(entry.name) and (is_last or _is_folder(entry)):
             yield join + entry.name
+
+
+def _is_folder(entry: Entry) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False  # a link that leads to itself: bash finds nothing there either
 
 
 def _is_pattern(part: str) -> bool:

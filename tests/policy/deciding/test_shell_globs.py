@@ -53,6 +53,11 @@ def test_a_glob_for_hidden_files_may_mean_the_folder_above(folder: Path) -> None
     assert expand_glob(".*", folder, DiskBudget()) == [".", "..", ".git", ".hidden.txt"]
 
 
+def test_a_link_that_leads_to_itself_is_no_folder_of_a_glob(folder: Path) -> None:
+    (folder / "loop").symlink_to("loop")
+    assert expand_glob("*/*.txt", folder, DiskBudget()) == ["d/a.txt"]
+
+
 def test_an_absolute_glob_starts_at_the_root(folder: Path) -> None:
     assert expand_glob(f"{folder}/a.*", Path("/nowhere"), DiskBudget()) == [f"{folder}/a.txt"]
 
