@@ -117,6 +117,20 @@ class Denials:
                 yield Forbidden(rule, fact)
             elif fact.tracked or fact.recursive:
                 yield from self._among(denies, fact)
+            if rule is None and fact.landing is not None:
+                yield from self._brought(denies, fact, fact.landing[0])
+
+    def _brought(self, denies: FileDenies, fact: FileFact, source: Path) -> Iterator[Forbidden]:
+        """The first file that a rule forbids, of those that a folder brings to where it is copied or moved."""
+        for above, listing in walk(source, self.budget.at(source, self.site.workspace.root)):
+            start = (*fold_names(fact.names), *fold_names(above))
+            rule = denies.about_any(start, listing.names)
+            if rule is not None:
+                names = zip(listing.entries, listing.names, strict=True)
+                last = next((entry.name for entry, name in names if denies.about_names((*start, name)) is rule), "")
+                path = fact.path.joinpath(*above, last)
+                yield Forbidden(rule, fact._replace(path=path, written=path, recursive=False))
+                return
 
     def _among(self, denies: FileDenies, fact: FileFact) -> Iterator[Forbidden]:
         """The first file that a rule forbids, of those that a repository tracks, or of all beneath a folder."""

@@ -37,6 +37,8 @@ class FileFact(NamedTuple):
     selection: Selection = EVERYTHING
     tracked: bool = False
     """The top of a working tree: of what lies beneath, that is meant which git tracks."""
+    landing: tuple[Path, Path] | None = None
+    """What is copied or moved here, and the operand that says where to: the path itself, or a folder that it is in."""
 
     @property
     def names(self) -> Names:

@@ -213,7 +213,10 @@ def _landing(site: Site, target: FileFact, source: str, place: Place) -> FileFac
     if target.is_folder:
         name = os.path.basename(os.path.normpath(source))
         landed = file_fact(site, os.path.join(target.path, name), "write", place)
-    if isinstance(landed, UnknownFact) or not origin.is_folder or landed.guarded != FREE:
+    if isinstance(landed, UnknownFact):
+        return landed
+    landed = landed._replace(landing=(origin.written, target.path))
+    if not origin.is_folder or landed.guarded != FREE:
         return landed
     guarded = _guard(site, landed.path, _protected_beneath(site, origin.path, place), place)
     return landed._replace(recursive=True, guarded=guarded)

@@ -11,6 +11,7 @@ from ci_agent.policy.effects import FileEffect, FileUse, InnerCommand
 from ci_agent.policy.exec_facts import Run, read_run, resolve_folder
 from ci_agent.policy.facts import ExecFact, Fact, FileFact, Origin, Span, UnknownFact
 from ci_agent.policy.file_facts import possible_texts, reaches_no_file, use_facts
+from ci_agent.policy.landings import with_landings
 from ci_agent.policy.programs.names import names_printed
 from ci_agent.policy.reading import Reading, Scene
 from ci_agent.policy.shell.program import (
@@ -65,6 +66,7 @@ def script_facts(site: Site, text: str, budget: DiskBudget) -> tuple[Fact, ...]:
     try:
         facts.extend(_script(reading, text, Scene(site.workspace.root)))
         facts.extend(stale_paths(facts, reading.budget))
+        facts = with_landings(site, facts, reading.budget)
     except BoundExceededError as error:
         facts.append(UnknownFact(str(error), code="limit", argument="command"))
     return tuple(facts)

@@ -136,3 +136,50 @@ def test_a_program_of_which_nothing_is_known_is_not_handed_what_is_protected(
     assert bash(decided, command).code == "hazard"
     assert bash(decided, "mytool . hooks").effect == "allow"
     assert bash(decided, "actionlint .github/workflows/y.yml").effect == "allow"
+
+
+# Where things land when the call itself makes or moves the target
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "mkdir conf && cp prod.yml conf",
+        "mkdir conf; mv prod.yml conf",
+        "mkdir -p conf/x && install prod.yml conf",
+        "mkdir conf && cd conf && cp ../prod.yml .",
+        "mkdir n && cp prod.yml n && mv n m && mv m conf",
+        "cp -r src conf",
+        "mv src conf",
+        "rm -r old; cp -r src old",
+        "mv old aside; mv src old",
+        "rsync -a prod.yml conf/",
+        "rsync -a src/ conf",
+    ],
+)
+def test_a_forbidden_file_is_not_brought_with_a_folder_that_the_call_makes(
+    policy: MakePolicy, put: Put, command: str
+) -> None:
+    for name in ("prod.yml", "src/prod.yml", "old/x"):
+        put(name)
+    decided = policy(EVERYTHING + '    - {id: locked, deny: write, path: ["conf/prod.yml", "old/prod.yml"]}\n')
+    decision = bash(decided, command)
+    assert (decision.code, decision.rule_id) == ("rule", "locked")
+    for harmless in (
+        "mkdir conf && cp src/other conf",
+        "mkdir -p dist && cp -r src dist",
+        "cp prod.yml a && mv a b && mv b a",
+        "mv src a && mv fx b && mv a c",
+    ):
+        assert bash(decided, harmless).effect == "allow", harmless
+
+
+def test_no_head_comes_into_a_folder_that_the_call_makes(policy: MakePolicy, put: Put) -> None:
+    put("fixtures/HEAD")
+    assert bash(policy(EVERYTHING), "mkdir bare && cp fixtures/HEAD bare").code == "hazard"
+
+
+def test_copies_that_go_on_and_on_end_soon(policy: MakePolicy, put: Put) -> None:
+    put("a/x")
+    chain = "; ".join(f"cp -r a{number} a{number + 1}; mv a{number + 1}/x a{number}" for number in range(60))
+    assert bash(policy(EVERYTHING), f"mkdir a0; cp -r a a0; {chain}").effect in ("allow", "deny")
