@@ -41,12 +41,12 @@ def _counts(bounds: ProposalBounds, proposals: Sequence[Proposal]) -> Iterator[s
             yield f"the policy lets no {kind} be proposed: {listed(bounds.kinds) if bounds.kinds else 'nothing'} may be"
     labels = [label for one in proposals if isinstance(one, Labels) for label in one.labels]
     for what, found, allowed in (
-        ("comment", _count(proposals, Comment), bounds.comment and bounds.comment.max_count),
-        ("issue", _count(proposals, Issue), bounds.issue and bounds.issue.max_count),
-        ("label", len(labels), bounds.label and bounds.label.max_count),
-        ("patch", _count(proposals, Patch), bounds.patch and 1),
+        ("comment", _count(proposals, Comment), bounds.comment.max_count if bounds.comment else 0),
+        ("issue", _count(proposals, Issue), bounds.issue.max_count if bounds.issue else 0),
+        ("label", len(labels), bounds.label.max_count if bounds.label else 0),
+        ("patch", _count(proposals, Patch), 1),
     ):
-        if allowed is not None and found > allowed:
+        if found > allowed:
             yield f"a run may propose {counted(allowed, what)} at most, and this would make {found}"
 
 

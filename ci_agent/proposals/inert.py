@@ -37,16 +37,19 @@ _ACTIVE: Final[Sequence[tuple[re.Pattern[str], str]]] = tuple(
 
 def inert_markdown(text: str) -> str:
     """The text without invisible characters, and without anything that GitHub would act on. Twice is as once."""
-    visible = "".join(filter(_is_visible, text.replace("\r\n", "\n")))
-    for pattern, inert in _ACTIVE:
-        visible = pattern.sub(inert, visible)
-    return visible.strip()
+    return _inert(_visible(text))
 
 
 def inert_line(text: str) -> str:
     """The same for a title: one line."""
-    return inert_markdown(" ".join(text.split()))
+    return _inert(" ".join(_visible(text).split()))
 
 
-def _is_visible(char: str) -> bool:
-    return char in "\n\t" or printable(char) == char
+def _visible(text: str) -> str:
+    return "".join(char for char in text.replace("\r\n", "\n") if char in "\n\t" or printable(char) == char)
+
+
+def _inert(text: str) -> str:
+    for pattern, inert in _ACTIVE:
+        text = pattern.sub(inert, text)
+    return text.strip()
