@@ -1,10 +1,10 @@
 """A checkout holds files named like the modules that ci-agent imports: none of them is."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -93,7 +93,7 @@ def test_the_version_is_told_soon_and_without_a_network(workspace: Path, environ
         pytest.skip("the kernel gives this user no network of its own")
     took_s = []
     for _ in range(5):
-        started = time.monotonic()
+        before = os.times()
         done = subprocess.run(
             [*alone, *COMMANDS["python -P -m ci_agent"], "--version"],
             cwd=workspace,
@@ -102,6 +102,7 @@ def test_the_version_is_told_soon_and_without_a_network(workspace: Path, environ
             text=True,
             check=True,
         )
-        took_s.append(time.monotonic() - started)
+        after = os.times()  # what the processor worked, however many others are at it
+        took_s.append(sum(after[2:4]) - sum(before[2:4]))
         assert (done.stdout, done.stderr) == (f"ci-agent {__version__}\n", "")
     assert min(took_s) < 0.3
