@@ -76,10 +76,9 @@ def _split(name: str) -> tuple[str, str]:
 
 def _read_blob(name: str, what: str, max_bytes: int) -> bytes:
     revision, path = _split(name)
-    settings = [argument for setting in _SETTINGS for argument in ("-c", setting)]
-    argv = ["git", *settings, "cat-file", "blob", f"{revision}:{path}"]
+    argv, environment = git_command("cat-file", "blob", f"{revision}:{path}"), git_environment(os.environ)
     try:
-        done = subprocess.run(argv, env=_environment(os.environ), capture_output=True, check=False, timeout=_TIMEOUT_S)
+        done = subprocess.run(argv, env=environment, capture_output=True, check=False, timeout=_TIMEOUT_S)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ConfigurationError(f"cannot read the {what} {name!r}: git cannot be run: {error}") from error
     if done.returncode != 0:
@@ -90,7 +89,12 @@ def _read_blob(name: str, what: str, max_bytes: int) -> bytes:
     return done.stdout
 
 
-def _environment(own: Mapping[str, str]) -> dict[str, str]:
+def git_command(*arguments: str) -> list[str]:
+    """git with settings that keep it from running what a repository names."""
+    return ["git", *(argument for setting in _SETTINGS for argument in ("-c", setting)), *arguments]
+
+
+def git_environment(own: Mapping[str, str]) -> dict[str, str]:
     """Nothing of our own but where programs are: a GIT_DIR of a hook would lead to another repository."""
     return {**_ENVIRONMENT, "PATH": own.get("PATH", os.defpath)}
 

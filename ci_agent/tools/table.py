@@ -16,6 +16,7 @@ from ci_agent.tools.file_access import FileAccess
 from ci_agent.tools.find import create_find_tool
 from ci_agent.tools.grep import create_grep_tool
 from ci_agent.tools.ls import create_ls_tool
+from ci_agent.tools.propose import NOTHING_TO_PROPOSE, Proposing, create_propose_tool
 from ci_agent.tools.read import create_read_tool
 from ci_agent.tools.ripgrep import find_ripgrep
 from ci_agent.tools.spill import AsItIs, NewFilter
@@ -40,7 +41,7 @@ _FILE_TOOLS: dict[str, Callable[[FileAccess], Tool]] = {
     "ls": create_ls_tool,
 }
 
-TOOL_NAMES = (*_FILE_TOOLS, "bash", "fetch")
+TOOL_NAMES = (*_FILE_TOOLS, "bash", "fetch", "propose")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +55,7 @@ class ToolSettings:
     environment: Mapping[str, str]
     """All that child processes get."""
     processes: Processes
+    proposing: Proposing = NOTHING_TO_PROPOSE
     confine: Confine = leave_unconfined
     """How the commands of each call of `bash` are kept in."""
     confine_reader: ConfineReader = leave_reader_unconfined
@@ -72,6 +74,7 @@ def create_tools(settings: ToolSettings) -> dict[str, Tool]:
     creators = _FILE_TOOLS | {"grep": partial(create_grep_tool, ripgrep=ripgrep)}
     tools = [create(_file_access(name, settings)) for name, create in creators.items()]
     tools.append(create_fetch_tool(settings.permits_address))
+    tools.append(create_propose_tool(settings.proposing))
     limited = [with_time_limit(tool, settings.timeout_s or DEFAULT_TIMEOUT_S) for tool in tools]
     bash = create_bash_tool(
         settings.workspace,
