@@ -186,3 +186,18 @@ def test_an_invalid_policy_does_not_keep_the_others_from_being_looked_at(
         ("worse.yml", False, True),
         ("policy.yml", True, False),
     ]
+
+
+def test_list_and_schema_speak_to_programs_and_to_people(ci_agent: Any) -> None:
+    listed = json.loads(ci_agent("policy", "list", "--format", "json").stdout)
+    assert {one["name"] for one in listed} >= {"read-only", "review", "deny-all"}
+    assert all(set(one) == {"name", "description", "sha256"} for one in listed)
+    text = ci_agent("policy", "schema", "--format", "text").stdout
+    assert "\n  on_denied      What a denial does to the run" in text
+
+
+def test_explain_asks_whether_another_tool_was_meant(ci_agent: Any, policy: Write) -> None:
+    done = ci_agent("policy", "explain", "--policy", policy(RULES), "--tool", "bsh", "--args", '{"command": "ls"}')
+    assert (done.returncode, done.stderr) == (0, "note: bsh is no built-in tool; did you mean bash?\n")
+    known = ci_agent("policy", "explain", "--policy", policy(RULES), "--tool", "bash", "--args", '{"command": "ls"}')
+    assert known.stderr == ""

@@ -1,6 +1,7 @@
 """`ci-agent policy explain`: calls decided as in a run, with what they would do."""
 
 import json
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 import click
@@ -12,6 +13,7 @@ from ci_agent.hooks import Decision
 from ci_agent.json_types import Json, parse_json
 from ci_agent.ready_policy import load_policy
 from ci_agent.reports.decision import render_decision
+from ci_agent.spelling import nearest
 from ci_agent.strict_yaml import Place, raise_problems
 from ci_agent.terminal import printable
 from ci_agent.text_files import read_text_file
@@ -62,14 +64,24 @@ def explain_command(  # noqa: PLR0913, PLR0917 - one for each option
         policy = load_policy(policy_name, workspace=workspace)
     tools = tools_without_a_run()
     if calls is None:
+        _note_unknown([tool or ""], tools)
         decisions = [explain_call(policy, tools, tool or "", arguments or "")]
         _show(decisions[0], output_format)
     else:
         read = _read_calls(calls)
+        _note_unknown([call.tool for call in read], tools)
         decisions = [explain_call(policy, tools, call.tool, call.raw_arguments) for call in read]
         for call, decision in zip(read, decisions, strict=True):
             _show_line(call, decision, output_format)
     return EXIT_NEGATIVE if expect and any(decision.effect != expect for decision in decisions) else 0
+
+
+def _note_unknown(names: Iterable[str], tools: Collection[str]) -> None:
+    """A tool that is not built in may be one that is configured elsewhere, or a slip."""
+    for name in dict.fromkeys(names):
+        meant = None if name in tools else nearest(name, tools)
+        if meant:
+            click.echo(f"note: {printable(name)} is no built-in tool; did you mean {meant}?", err=True)
 
 
 def _read_calls(file: str) -> list[_Call]:

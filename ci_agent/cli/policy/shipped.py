@@ -1,25 +1,54 @@
 """`ci-agent policy schema` and `list`: what comes with the package."""
 
-import json
+from collections.abc import Iterator
 
 import click
 
+from ci_agent.cli.options import echo_json, format_option
+from ci_agent.json_types import JsonObject
 from ci_agent.policy.document import policy_schema
 from ci_agent.policy.shipped import shipped_policy_names
 from ci_agent.ready_policy import load_policy
 
 
 @click.command("schema", epilog="Example: ci-agent policy schema > policy.schema.json")
-def schema_command() -> int:
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["json", "text"]),
+    default="json",
+    show_default=True,
+    help="json: for editors; text: every key and what it means.",
+)
+def schema_command(output_format: str) -> int:
     """Print the JSON Schema of a policy file, for editors that complete and check YAML."""
-    click.echo(json.dumps(policy_schema(), indent=2))
+    schema = policy_schema()
+    if output_format == "json":
+        echo_json(schema)
+    else:
+        click.echo("\n".join(_described(schema)))
     return 0
 
 
 @click.command("list", epilog="Example: ci-agent policy list")
-def list_command() -> int:
+@format_option
+def list_command(output_format: str) -> int:
     """Name the shipped policies."""
-    for name in shipped_policy_names():
-        description = load_policy(name).source.description
-        click.echo(f"{name:<14}{description or ''}")
+    sources = {name: load_policy(name).source for name in shipped_policy_names()}
+    if output_format == "json":
+        told = {name: {"description": source.description, "sha256": source.sha256} for name, source in sources.items()}
+        echo_json([{"name": name, **each} for name, each in told.items()])
+    else:
+        for name, source in sources.items():
+            click.echo(f"{name:<14}{source.description or ''}")
     return 0
+
+
+def _described(schema: JsonObject) -> Iterator[str]:
+    """The keys of a policy, then those of a rule and the rest, each with its description."""
+    parts = {"policy": schema, **{name.removesuffix("Model").lower(): part for name, part in schema["$defs"].items()}}
+    for name, part in parts.items():
+        keys = part.get("properties", {})
+        if keys:
+            yield f"{name}:"
+            yield from (f"  {key:<14} {about.get('description', '')}".rstrip() for key, about in keys.items())
