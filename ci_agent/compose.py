@@ -102,14 +102,30 @@ def run(
             journal_changed=not journal.is_intact(),
             files_changed=changed_since(before, guarded),
         )
+        if parts.proposals is not None:
+            recorder.note("proposals", counted(len(parts.proposals.proposals), "proposal"))
         recorder.run_end(ending)
         if tracing:
             tracing.end(ending)
         document = finish_record(journal, place, keep_journal=settings.keep_journal)
+        proposals = _proposed(settings, parts, ending.exit_code)
     if happened.bug is not None:
         raise happened.bug
     path = place.journal if place.is_product else place.document
-    return RunResult(ending.reason, ending.exit_code, document, path)
+    return RunResult(ending.reason, ending.exit_code, document, path, proposals)
+
+
+def _proposed(settings: RunSettings, parts: RunParts, exit_code: int) -> JsonObject | None:
+    if parts.proposals is None:
+        return None
+    source, ci = settings.policy.source, detect_ci(settings.environment)
+    return parts.proposals.document(
+        run_id=parts.run_id,
+        exit_code=exit_code,
+        policy=source.name,
+        sha256=source.sha256,
+        repository=ci.repository if ci else None,
+    )
 
 
 @contextmanager
@@ -307,6 +323,8 @@ def _say_where(
     for name in settings.secret_env:
         if not settings.environment.get(name):
             observers.note(f"--secret-env {name}: no such variable is set, nothing is hidden for it")
+    if parts.proposals is None and policy.proposals.kinds:
+        observers.note("the policy lets things be proposed, and nobody takes them: name a file with --proposals")
     if recovered is not None:
         observers.note(f"an earlier run was killed; its record is in {recovered}")
 

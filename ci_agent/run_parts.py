@@ -15,6 +15,7 @@ from ci_agent.json_types import JsonObject
 from ci_agent.limits import RunLimits, loosened, tightest
 from ci_agent.policy.decide import Policy, compile_policy
 from ci_agent.process import Processes, child_environment, refuse_never_passed
+from ci_agent.proposals.collect import ProposalsOfRun, bounds_for_model
 from ci_agent.provider import Model
 from ci_agent.providers.outside import Outside
 from ci_agent.providers.table import REPLAY, OpenModels, open_models, parse_model
@@ -27,6 +28,7 @@ from ci_agent.sandbox.private_folder import PrivateFolder
 from ci_agent.sandbox.sandbox import Sandbox, find_sandbox
 from ci_agent.structured_output import StructuredOutput
 from ci_agent.tool import Tool
+from ci_agent.tools.propose import NOTHING_TO_PROPOSE, Proposing
 from ci_agent.tools.table import ToolSettings, create_tools
 from ci_agent.transcript.place import Place
 from ci_agent.transcript.read import read_transcript
@@ -53,6 +55,8 @@ class RunParts:
     tools: Mapping[str, Tool]
     offered: tuple[Tool, ...]
     output: StructuredOutput | None
+    proposals: ProposalsOfRun | None
+    """None: nobody takes any."""
     sandbox: Sandbox
     temporary: PrivateFolder
     """For temporary files of commands; whoever ends the run removes it."""
@@ -91,7 +95,10 @@ def build_parts(  # noqa: PLR0913 - settings, and what is there around a run; th
     record = _played_record(settings, models[0])
     tool_settings = _tool_settings(settings, workspace, policy, environment, processes, confine)
     tool_settings = replace(tool_settings, confine_reader=create_confine_reader(sandbox))
-    tools = create_tools(replace(tool_settings, spill_filter=partial(StreamRedactor, redactor)))
+    proposals = _proposals(settings, workspace, redactor)
+    tools = create_tools(
+        replace(tool_settings, spill_filter=partial(StreamRedactor, redactor), proposing=_proposing(proposals))
+    )
     return RunParts(
         run_id=run_id,
         model=models[0],
@@ -104,8 +111,9 @@ def build_parts(  # noqa: PLR0913 - settings, and what is there around a run; th
         repository_programs=tuple(programs.instead),
         record=record,
         tools=replayed_tools(tools, record) if record is not None and settings.replay_tools else tools,
-        offered=tuple(_offered(tools, settings.tools, policy)),
+        offered=tuple(_offered(tools, settings.tools, policy, may_propose=proposals is not None)),
         output=None if settings.output_schema is None else StructuredOutput(settings.output_schema, now),
+        proposals=proposals,
         sandbox=sandbox,
         temporary=temporary,
     )
@@ -169,8 +177,28 @@ def _tool_settings(  # noqa: PLR0913, PLR0917 - the parts of a run, for which th
     )
 
 
-def _offered(tools: Mapping[str, Tool], asked: tuple[str, ...] | None, policy: Policy) -> Iterator[Tool]:
+def _proposals(settings: RunSettings, workspace: Workspace, redactor: Redactor) -> ProposalsOfRun | None:
+    if not settings.propose:
+        return None
+    bounds = settings.policy.source.proposals
+    if not bounds.kinds:
+        raise ConfigurationError("--proposals needs a policy that says what may be proposed: give it the key proposals")
+    search_path = _outside(settings.environment.get("PATH", os.defpath), workspace)
+    return ProposalsOfRun(bounds, workspace.root, lambda text: bool(redactor.find(text)), {"PATH": search_path})
+
+
+def _proposing(proposals: ProposalsOfRun | None) -> Proposing:
+    if proposals is None:
+        return NOTHING_TO_PROPOSE
+    return Proposing(proposals.bounds.kinds, bounds_for_model(proposals.bounds), proposals.propose)
+
+
+def _offered(
+    tools: Mapping[str, Tool], asked: tuple[str, ...] | None, policy: Policy, *, may_propose: bool
+) -> Iterator[Tool]:
     """The tools that the model is told of: those that were asked for and that some rule can allow."""
     for name, tool in tools.items():
+        if name == "propose" and not may_propose:
+            continue
         if (asked is None or name in asked) and policy.can_allow(name):
             yield tool

@@ -52,6 +52,8 @@ class RunSettings:
     """Answer calls out of the record that is played (model `replay:TRANSCRIPT`) instead of executing them."""
     fail_on_divergence: FailOnDivergence = "never"
     """Which ways of parting from the record that is played make the run fail."""
+    propose: bool = False
+    """Let the model propose what the policy's `proposals` name; they are in the result."""
     sandbox: Requested = "auto"
     secret_files: tuple[Path, ...] = ()
     """Files that no command may read, such as one that holds a key; the sandbox sees to it."""
@@ -70,6 +72,8 @@ class RunResult:
     transcript: JsonObject
     """The document, as it was written; its schema is `ci-agent.transcript/1`."""
     transcript_path: Path | None
+    proposals: JsonObject | None = None
+    """What shall be done outside; its schema is `ci-agent.proposals/1`. None: nobody asked for it."""
 
     @property
     def answer(self) -> str:

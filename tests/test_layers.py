@@ -18,7 +18,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("call_summary", "events", "spawn"),
     ("agent", "process"),
     ("policy", "providers", "tools", "transcript"),
-    ("output_schema", "reports"),
+    ("output_schema", "proposals", "reports"),
     (
         "ci_environment",
         "confined_commands",

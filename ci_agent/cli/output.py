@@ -10,9 +10,10 @@ from ci_agent.cli.report_files import write_reports
 from ci_agent.cli.streams import stdout_problem, write_stream
 from ci_agent.errors import ConfigurationError
 from ci_agent.json_types import Json, JsonObject
+from ci_agent.proposals.file import file_text
 from ci_agent.run_settings import RunResult
 from ci_agent.terminal import prefixed, printable
-from ci_agent.transcript.document import amend_result, stdout_json
+from ci_agent.transcript.document import amend_result, replace_file, stdout_json
 from ci_agent.transcript.place import replace_record
 from ci_agent.transcript.plain_json import json_text
 
@@ -30,16 +31,17 @@ class RecordLines:
 
     def __call__(self, line: str) -> None:
         if self.problem is None:
-            self.problem = _print([line.replace("##[", "#\\u0023[")])
+            self.problem = _print([inert_json(line)])
 
 
-def deliver(
+def deliver(  # noqa: PLR0913 - each is a place where something of the result goes
     result: RunResult,
     output: OutputFormat | None,
     answer_file: Path | None,
     reports: Mapping[str, Path],
     *,
     lost_record: str | None = None,
+    proposals_file: Path | None = None,
 ) -> JsonObject:
     """Write the answer and the reports to their files and the result to stdout; returns the document.
 
@@ -50,6 +52,8 @@ def deliver(
     if answer_file is not None:
         document = _amended(document, result, write_answer(answer_file, result))
     document = _amended(document, result, write_reports(document, reports))
+    if proposals_file is not None:
+        document = _amended(document, result, write_proposals(proposals_file, result))
     if output == "jsonl":
         problem = lost_record
     else:
@@ -73,6 +77,24 @@ def check_answer_file(path: Path) -> None:
     """Raise ConfigurationError now rather than after the run when the answer could not be written there."""
     if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
         raise ConfigurationError(f"the answer file {str(path)!r} cannot be written: name a file in an existing folder")
+
+
+def check_proposals_file(path: Path) -> None:
+    """Raise ConfigurationError when the proposals could not be put there, and take away what an earlier run proposed:
+    should this one come to no end, nobody shall apply it."""
+    folder = path.absolute().parent
+    if not (folder.is_dir() and os.access(folder, os.W_OK)) or (path.exists() and not path.is_file()):
+        raise ConfigurationError(f"the proposals {str(path)!r} cannot be written: name a file in an existing folder")
+    path.unlink(missing_ok=True)
+
+
+def write_proposals(path: Path, result: RunResult) -> str | None:
+    """Put the proposals in place in one step. Returns why that was not possible."""
+    try:
+        replace_file(path.absolute(), [file_text(result.proposals or {})])
+    except OSError as error:
+        return f"the proposals {str(path)!r} cannot be written: {os.strerror(error.errno or 0)}"
+    return None
 
 
 def write_answer(path: Path, result: RunResult) -> str | None:

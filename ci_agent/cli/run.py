@@ -26,6 +26,7 @@ from ci_agent.cli.output import (
     OutputFormat,
     RecordLines,
     check_answer_file,
+    check_proposals_file,
     deliver,
 )
 from ci_agent.cli.pull_requests import refuse_rules_of_a_pull_request
@@ -114,6 +115,7 @@ Examples:
     multiple=True,
     help=f"Write a report when the run has ended: {', '.join(FORMATS)}. Repeatable.",
 )
+@option("--proposals", metavar="FILE", help="Let the model propose what the policy names, and write it here.")
 @option(
     "--publish",
     type=click.Choice(get_args(Published)),
@@ -168,6 +170,9 @@ def run_command(**flags: Any) -> int:
     answer_file = _optional_path(flags["answer_file"])
     if answer_file:
         check_answer_file(answer_file)
+    proposals_file = _optional_path(flags["proposals"])
+    if proposals_file:
+        check_proposals_file(proposals_file)
     redactor = create_redactor(settings)
     log = partial(_log, redactor)
     record_lines = RecordLines() if output == "jsonl" else None
@@ -175,7 +180,7 @@ def run_command(**flags: Any) -> int:
     with _folded(log, wanted=in_github and not flags["quiet"]):
         result = _run(settings, output, flags, redactor, record_lines)
     lost_record = record_lines.problem if record_lines else None
-    document = deliver(result, output, answer_file, reports, lost_record=lost_record)
+    document = deliver(result, output, answer_file, reports, lost_record=lost_record, proposals_file=proposals_file)
     for problem in publish(flags["publish"], document, result.transcript_path, settings.environment, log):
         log(f"warning: {problem}")
     exit_code: int = document["result"]["exit_code"]
@@ -286,6 +291,7 @@ def _settings(flags: Mapping[str, Any]) -> RunSettings:
         trace=flags["otel"],
         replay_tools=flags["replay_tools"],
         fail_on_divergence=flags["fail_on_divergence"],
+        propose=flags["proposals"] is not None,
         sandbox=flags["sandbox"],
         secret_files=_secret_files(flags["api_key_file"]),
         secret_env=flags["secret_env"],
