@@ -27,12 +27,27 @@ between a sign and an emoji."""
 def printable(text: str) -> str:
     """The text with everything invisible or controlling escaped, line breaks included: one line, safe to print.
 
-    GitHub's runner obeys `##[command]` anywhere in a line (its second parser, ActionCommand.cs), so that sequence
-    is broken; its other parser wants `::` first in a line, which callers prevent by printing something before.
+    Runners obey `##NAME[...]` anywhere in a line, so that sequence is broken: `##[command]` GitHub's (the second parser
+    of actions/runner, ActionCommand.cs), `##vso[` and `##[` Azure's, `##teamcity[` TeamCity's. GitHub's other parser
+    wants `::` first in a line, Buildkite `---` or its like; callers prevent both by printing something before.
+    GitLab's sections need a carriage return and an escape.
     """
     if text.isascii() and text.isprintable():
-        return text.replace("##[", "##\\[")
-    return _LOOSE_JOINER.sub(r"\\u200d", text.translate(_ESCAPES)).replace("##[", "##\\[")
+        return _broken(text)
+    return _broken(_LOOSE_JOINER.sub(r"\\u200d", text.translate(_ESCAPES)))
+
+
+def inert_json(text: str) -> str:
+    """JSON text that says the same, and in which no string is a command to a runner (see `printable`)."""
+    return _COMMAND.sub(r"#\\u0023\1[", text) if "##" in text else text
+
+
+def _broken(text: str) -> str:
+    return _COMMAND.sub(r"##\1\\[", text) if "##" in text else text
+
+
+_COMMAND = re.compile(r"##([^\s\[\]#\\]{0,20})\[")
+"""The name may hold anything that is not seen apart: .NET compares by culture, which skips some characters."""
 
 
 def shortened(text: str, max_chars: int) -> str:

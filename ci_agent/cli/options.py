@@ -14,6 +14,7 @@ from ci_agent.errors import ConfigurationError, InvalidFileError
 from ci_agent.json_types import Json
 from ci_agent.spelling import nearest
 from ci_agent.strict_yaml import read_yaml
+from ci_agent.terminal import inert_json
 from ci_agent.text_files import MAX_TEXT_FILE_BYTES, decode_text, read_text_file
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -176,5 +177,5 @@ def workspace_option(command: Decorated) -> Decorated:
 
 
 def echo_json(value: Json, *, indent: int | None = 2) -> None:
-    """Print JSON in which no text is a command to GitHub's runner, as `##[` would be anywhere in a line."""
-    click.echo(json.dumps(value, indent=indent).replace("##[", "#\\u0023["))
+    """Print JSON in which no text is a command to the runner of a CI service, as `##[` would be anywhere in a line."""
+    click.echo(inert_json(json.dumps(value, indent=indent)))

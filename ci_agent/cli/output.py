@@ -12,7 +12,7 @@ from ci_agent.errors import ConfigurationError
 from ci_agent.json_types import Json, JsonObject
 from ci_agent.proposals.file import file_text
 from ci_agent.run_settings import RunResult
-from ci_agent.terminal import prefixed, printable
+from ci_agent.terminal import inert_json, prefixed, printable
 from ci_agent.transcript.document import amend_result, replace_file, stdout_json
 from ci_agent.transcript.place import replace_record
 from ci_agent.transcript.plain_json import json_text

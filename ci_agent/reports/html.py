@@ -28,7 +28,7 @@ from ci_agent.reports.calls import (
 from ci_agent.reports.calls import what_went_wrong as reason_of
 from ci_agent.reports.outcome import conclusion, explain_command, next_steps, usage_text, why_it_ended
 from ci_agent.spelling import counted
-from ci_agent.terminal import one_line, printable
+from ci_agent.terminal import inert_json, one_line, printable
 from ci_agent.transcript.plain_json import well_formed
 
 _SCRIPTS: Final = ("text.js", "data.js", "rows.js", "details.js", "main.js")
@@ -81,7 +81,7 @@ def _as_script_data(value: Json) -> str:
     """JSON that ends no script element and opens no comment, whatever its texts hold (HTML, 13.2.5.17 and after); and
     that is no command to GitHub's runner, when the page goes to a log."""
     text, _ = well_formed(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
-    return text.replace("<", "\\u003c").replace("##[", "#\\u0023[")
+    return inert_json(text.replace("<", "\\u003c"))
 
 
 def _block(number: int, packed: str) -> str:

@@ -25,7 +25,7 @@ from ci_agent.reports.calls import (
 from ci_agent.reports.outcome import caveats, conclusion, why_it_ended
 from ci_agent.reports.places import place_of
 from ci_agent.spelling import counted
-from ci_agent.terminal import one_line
+from ci_agent.terminal import inert_json, one_line
 from ci_agent.transcript.plain_json import canonical_json
 
 _SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -63,7 +63,7 @@ def render_sarif(document: JsonObject) -> str:
 
 
 def _json_text(value: Json) -> str:
-    return json.dumps(value, separators=(",", ":")).replace("##[", "#\\u0023[")
+    return inert_json(json.dumps(value, separators=(",", ":")))
 
 
 def _logical_results(document: JsonObject) -> list[list[JsonObject]]:

@@ -11,6 +11,7 @@ from typing import Final
 from ci_agent.errors import RecordError
 from ci_agent.json_types import JsonObject
 from ci_agent.messages import Usage, add_usage
+from ci_agent.terminal import inert_json
 from ci_agent.transcript.as_json import usage_json
 from ci_agent.transcript.journal import JournalContents
 from ci_agent.transcript.plain_json import canonical_json, json_text
@@ -87,12 +88,11 @@ def document_chunks(document: JsonObject) -> Iterator[str]:
 
 
 def stdout_json(document: JsonObject) -> str:
-    """The document's text for a log in GitHub Actions: the same JSON, in which no part is a command to the runner.
+    """The document's text for a log: the same JSON, in which no part is a command to the runner of a CI service.
 
-    The runner obeys `::name` first in a line, which no line of JSON begins with, and `##[name]` anywhere
-    (actions/runner, ActionCommand.cs). A `#` is never part of an escape, so the second one may be written as one.
+    No line of JSON begins with `::name` or `---`. A `#` is never part of an escape, so that one may be written as one.
     """
-    return "".join(document_chunks(document)).replace("##[", "#\\u0023[")
+    return inert_json("".join(document_chunks(document)))
 
 
 def write_document(path: Path, document: JsonObject) -> None:

@@ -8,6 +8,7 @@ from typing import Final
 from ci_agent.json_types import Json
 from ci_agent.policy.command_patterns import split_command_pattern
 from ci_agent.policy.rules import Rule
+from ci_agent.terminal import inert_json
 
 _PLAIN: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _NOT_PLAIN: Final = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
@@ -79,8 +80,8 @@ def _flow(value: Json) -> str:
 def _scalar(value: Json) -> str:
     """JSON is YAML; words that nothing else could be meant by need no quotes.
 
-    As in all that is printed, `##[` is broken up: GitHub's runner would obey it.
+    As in all that is printed, `##[` and its like are broken up: a runner would obey them.
     """
     if isinstance(value, str) and _PLAIN.fullmatch(value) and value.lower() not in _NOT_PLAIN:
         return value
-    return json.dumps(value, ensure_ascii=False).replace("##[", "#\\u0023[")
+    return inert_json(json.dumps(value, ensure_ascii=False))
