@@ -197,8 +197,8 @@ def _check_failure(lab: "Lab", fault: Fault, done: "Ended") -> None:
     assert done.code in (1, 3, 4, 5, 70) or (says_nothing and done.code == 120)
     if lab.transcript.exists():
         lab.check_whole(exit_code=None)
-        # 70: the system gave out when the record was already closed; then a good run is called a bad one.
-        assert _result(lab)["exit_code"] == done.code or lab.journal.exists() or done.code == 70
+        # 70, 120: the system gave out when the record was already closed; then a good run is called a bad one.
+        assert _result(lab)["exit_code"] == done.code or lab.journal.exists() or done.code in (70, 120)
     if lab.journal.exists() and os.path.getsize(lab.journal) and lab.read_journal().records:
         lab.recovered()
     else:
