@@ -62,7 +62,7 @@ def fail(*args: object, **kwargs: object) -> NoReturn:
         (net, "host_refusal", FETCH),
         (regexes.Regex, "matches", SERVER),
         (judge_arguments, "select", SERVER),
-        (coverage, "_covers", BASH),
+        (coverage, "_covers", ("bash", {"command": "sort -o out a"})),
         (decide_module, "decision_of", READ),
     ],
 )
