@@ -7,6 +7,7 @@ from ci_agent.cli.lazy import CommandTable, LazyGroup
 
 COMMANDS: CommandTable = {
     "run": ("ci_agent.cli.run:run_command", "Run an agent on a task under a policy."),
+    "apply": ("ci_agent.cli.apply:apply_command", "Apply what a run has proposed, in a job without a model."),
     "policy": ("ci_agent.cli.policy:policy_command", "Check, test, explain and improve policies."),
     "task": ("ci_agent.cli.task:task_command", "Check task files, and describe their format."),
     "init": ("ci_agent.cli.init:init_command", "Write a starter policy, task and workflow."),

@@ -46,7 +46,7 @@ def _counts(bounds: ProposalBounds, proposals: Sequence[Proposal]) -> Iterator[s
         ("label", len(labels), bounds.label.max_count if bounds.label else 0),
         ("patch", _count(proposals, Patch), 1),
     ):
-        if found > allowed:
+        if 0 < allowed < found:
             yield f"a run may propose {counted(allowed, what)} at most, and this would make {found}"
 
 
