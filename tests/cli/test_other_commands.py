@@ -36,6 +36,7 @@ def test_tools_lists_each_tool_with_a_closed_schema(ci_agent: Any) -> None:
         ("find", "parallel"),
         ("ls", "parallel"),
         ("fetch", "parallel"),
+        ("propose", "sequential"),
         ("bash", "sequential"),
     ]
     for tool in tools:

@@ -20,10 +20,11 @@ from ci_agent.tools.file_access import FileAccess
 from ci_agent.tools.find import create_find_tool
 from ci_agent.tools.grep import create_grep_tool
 from ci_agent.tools.ls import create_ls_tool
+from ci_agent.tools.propose import KINDS, Proposing, create_propose_tool
 from ci_agent.tools.read import create_read_tool
 from ci_agent.tools.write import create_write_tool
 
-NAMES = ("read", "write", "edit", "grep", "find", "ls", "fetch")
+NAMES = ("read", "write", "edit", "grep", "find", "ls", "fetch", "propose")
 
 ROOM_FOR_DETAILS = 55_000
 """50 kB of text, and the diff of the same size, with what JSON adds to neither."""
@@ -50,6 +51,7 @@ EXAMPLES = {
     "grep": Example({"pattern": "one"}, {"pattern": "("}, ("pattern", "path", "glob")),
     "find": Example({"pattern": "*"}, {"pattern": "*", "path": "missing"}, ("pattern", "path")),
     "ls": Example({}, {"path": "missing"}, ("path",)),
+    "propose": Example({"kind": "comment", "body": "x"}, {"kind": "comment", "title": "no body"}, ("title", "body")),
     "fetch": Example({"url": "http://127.0.0.1:1/"}, {"url": "no url"}, ("url",)),
 }
 
@@ -95,9 +97,17 @@ def tools(files: FileAccess) -> dict[str, Tool]:
         create_grep_tool(files),
         create_find_tool(files),
         create_ls_tool(files),
+        create_propose_tool(Proposing(KINDS, "The bounds.", take_down)),
         create_fetch_tool(lambda _url, _address: True, resolve=lambda _host, _port: ["127.0.0.1"]),
     ]
-    return {tool.name: tool for tool in created}
+    by_name = {tool.name: tool for tool in created}
+    return {name: by_name[name] for name in NAMES}
+
+
+def take_down(arguments: JsonObject) -> tuple[str, JsonObject]:
+    if "body" not in arguments:
+        raise ToolError("A comment needs body.")
+    return "Taken down.", {"proposal": arguments["kind"]}
 
 
 def execute(tool: Tool, arguments: JsonObject, cancel: CancelToken | None = None) -> ToolResult:
@@ -153,7 +163,7 @@ def test_the_description_is_short_and_says_the_limits(tools: dict[str, Tool], na
 
 def test_what_changes_files_runs_in_order_and_what_looks_runs_at_once(tools: dict[str, Tool]) -> None:
     modes = {name: tool.execution_mode for name, tool in tools.items()}
-    assert [name for name in NAMES if modes[name] == "sequential"] == ["write", "edit"]
+    assert [name for name in NAMES if modes[name] == "sequential"] == ["write", "edit", "propose"]
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "fetch"])
