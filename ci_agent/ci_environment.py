@@ -1,41 +1,141 @@
 """What the variables of a CI service tell: which one it is, and which files speak to its runner."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Final
+from urllib.parse import quote, urlsplit
 
 from ci_agent.transcript.run_facts import CIFacts
 
+Environment = Mapping[str, str]
 
-def detect_ci(environment: Mapping[str, str]) -> CIFacts | None:
+
+def detect_ci(environment: Environment) -> CIFacts | None:
     """The service, the repository and the run's page; None outside of CI.
 
-    Variables: GitHub's "default environment variables", GitLab's "predefined variables"; `CI` is what the others
-    have in common.
+    Of several the first in the table counts: a Jenkins may well run in a job of GitHub's.
     """
-    if environment.get("GITHUB_ACTIONS") == "true":
-        return _github(environment)
-    if environment.get("GITLAB_CI") == "true":
-        return CIFacts("gitlab", environment.get("CI_PROJECT_PATH"), environment.get("CI_JOB_URL"))
+    for name, mark, value, facts in _SERVICES:
+        found = environment.get(mark, "").lower()
+        if found and value in {found, None}:
+            return CIFacts(name, *facts(environment))
     return CIFacts("unknown") if environment.get("CI") in {"true", "1"} else None
 
 
-def _github(environment: Mapping[str, str]) -> CIFacts:
+Facts = tuple[str | None, str | None]
+"""Repository and address of the run's page."""
+
+
+def _github(environment: Environment) -> Facts:
     repository, run = environment.get("GITHUB_REPOSITORY"), environment.get("GITHUB_RUN_ID")
     server = environment.get("GITHUB_SERVER_URL", "https://github.com")
-    url = f"{server}/{repository}/actions/runs/{run}" if repository and run else None
-    return CIFacts("github", repository, url)
+    return repository, f"{server}/{repository}/actions/runs/{run}" if repository and run else None
 
 
-def is_pull_request(environment: Mapping[str, str]) -> bool:
-    """Whether the checkout is what somebody proposes, as GitHub, GitLab, Azure, Buildkite and Jenkins tell."""
+def _gitlab(environment: Environment) -> Facts:
+    return environment.get("CI_PROJECT_PATH"), environment.get("CI_JOB_URL")
+
+
+def _azure(environment: Environment) -> Facts:
+    server, project, run = (
+        environment.get(name) for name in ("SYSTEM_COLLECTIONURI", "SYSTEM_TEAMPROJECT", "BUILD_BUILDID")
+    )
+    url = f"{server.rstrip('/')}/{quote(project)}/_build/results?buildId={run}" if server and project and run else None
+    return environment.get("BUILD_REPOSITORY_NAME"), url
+
+
+def _buildkite(environment: Environment) -> Facts:
+    url, job = environment.get("BUILDKITE_BUILD_URL"), environment.get("BUILDKITE_JOB_ID")
+    return repository_path(environment.get("BUILDKITE_REPO")), f"{url}#{job}" if url and job else url
+
+
+def _circleci(environment: Environment) -> Facts:
+    owner, name = environment.get("CIRCLE_PROJECT_USERNAME"), environment.get("CIRCLE_PROJECT_REPONAME")
+    return f"{owner}/{name}" if owner and name else name, environment.get("CIRCLE_BUILD_URL")
+
+
+def _bitbucket(environment: Environment) -> Facts:
+    origin, number = environment.get("BITBUCKET_GIT_HTTP_ORIGIN"), environment.get("BITBUCKET_BUILD_NUMBER")
+    url = f"{origin}/pipelines/results/{number}" if origin else None
+    return environment.get("BITBUCKET_REPO_FULL_NAME"), url
+
+
+def _jenkins(environment: Environment) -> Facts:
+    return repository_path(environment.get("GIT_URL")), environment.get("BUILD_URL")
+
+
+def _teamcity(environment: Environment) -> Facts:
+    return None, environment.get("BUILD_URL")
+
+
+_SERVICES: Final[tuple[tuple[str, str, str | None, Callable[[Environment], Facts]], ...]] = (
+    # "Default environment variables" of GitHub Actions.
+    ("github", "GITHUB_ACTIONS", "true", _github),
+    # "Predefined CI/CD variables" of GitLab.
+    ("gitlab", "GITLAB_CI", "true", _gitlab),
+    # "Predefined variables" of Azure Pipelines; TF_BUILD is `True`.
+    ("azure", "TF_BUILD", "true", _azure),
+    # "Environment variables" of Buildkite Pipelines.
+    ("buildkite", "BUILDKITE", "true", _buildkite),
+    # "Built-in environment variables" of CircleCI.
+    ("circleci", "CIRCLECI", "true", _circleci),
+    # "Variables and secrets" of Bitbucket Pipelines.
+    ("bitbucket", "BITBUCKET_BUILD_NUMBER", None, _bitbucket),
+    # "Using environment variables" of Jenkins' pipelines; GIT_URL is set by its git plugin.
+    ("jenkins", "JENKINS_URL", None, _jenkins),
+    # "Predefined build parameters" of TeamCity; BUILD_URL since 2019.2.
+    ("teamcity", "TEAMCITY_VERSION", None, _teamcity),
+)
+"""Each service's name, the variable that marks it with its value in small letters (None: any), and its facts."""
+
+
+def repository_path(url: str | None) -> str | None:
+    """`acme/site` of an address that git takes, in any of its spellings, without who may be named in it; None: nothing
+    in it looks like that."""
+    if not url:
+        return None
+    try:
+        path = urlsplit(url).path if "://" in url else url.partition(":")[2] or url
+    except ValueError:
+        return None
+    parts = [part for part in path.removesuffix("/").removesuffix(".git").split("/") if part not in {"", ".", ".."}]
+    return "/".join(parts) or None
+
+
+def base_branch(environment: Environment) -> str | None:
+    """The branch that a pull request is for; None where the service does not tell."""
+    names = (environment.get(name) for name in _BASE_BRANCHES)
+    return next((name.removeprefix("refs/heads/") for name in names if name), None)
+
+
+_BASE_BRANCHES: Final = (
+    "GITHUB_BASE_REF",
+    "CI_MERGE_REQUEST_TARGET_BRANCH_NAME",
+    "SYSTEM_PULLREQUEST_TARGETBRANCH",  # Azure: refs/heads/main
+    "BUILDKITE_PULL_REQUEST_BASE_BRANCH",
+    "BITBUCKET_PR_DESTINATION_BRANCH",
+    "CHANGE_TARGET",  # Jenkins, multibranch
+)
+
+
+def is_pull_request(environment: Environment) -> bool:
+    """Whether the checkout is what somebody proposes, as each of the services tells."""
     return (
         environment.get("GITHUB_EVENT_NAME", "").startswith("pull_request")
-        or bool(environment.get("CI_MERGE_REQUEST_IID") or environment.get("CHANGE_ID"))
+        or any(environment.get(name) for name in _PULL_REQUEST_MARKS)
         or environment.get("BUILD_REASON") == "PullRequest"
         or environment.get("BUILDKITE_PULL_REQUEST", "false") != "false"
     )
 
+
+_PULL_REQUEST_MARKS: Final = (
+    "CI_MERGE_REQUEST_IID",  # GitLab
+    "CHANGE_ID",  # Jenkins, multibranch
+    "SYSTEM_PULLREQUEST_PULLREQUESTID",  # Azure
+    "CIRCLE_PULL_REQUEST",
+    "BITBUCKET_PR_ID",
+)
 
 _COMMAND_FILES = (
     "GITHUB_ENV",
@@ -47,7 +147,7 @@ _COMMAND_FILES = (
 )
 
 
-def runner_command_files(environment: Mapping[str, str]) -> tuple[Path, ...]:
+def runner_command_files(environment: Environment) -> tuple[Path, ...]:
     """The files by which a step commands GitHub's runner, and the folder that holds them; resolved."""
     files = [environment[name] for name in _COMMAND_FILES if environment.get(name)]
     if environment.get("RUNNER_TEMP"):

@@ -28,6 +28,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "guard",
         "limits",
         "lock",
+        "log_sections",
         "progress",
         "prompts",
         "repository_programs",

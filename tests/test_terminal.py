@@ -1,10 +1,12 @@
 """Hostile text in a log: nothing controls the terminal, nothing commands the runner."""
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ci_agent.terminal import inert_lines, prefixed, printable, shortened
+from ci_agent.terminal import inert_json, inert_lines, prefixed, printable, shortened
 
 
 @pytest.mark.parametrize(
@@ -14,6 +16,9 @@ from ci_agent.terminal import inert_lines, prefixed, printable, shortened
         ("\x1b[31mred\x1b]8;;http://x\x07", "\\x1b[31mred\\x1b]8;;http://x\\x07"),
         ("a\r::error::b\nc", "a\\r::error::b\\nc"),
         ("x ##[add-mask]y", "x ##\\[add-mask]y"),
+        ("x ##vso[task.setvariable]y", "x ##vso\\[task.setvariable]y"),
+        ("###TeamCity[a] ##v\ufe0fso[b]", "###TeamCity\\[a] ##v\ufe0fso\\[b]"),
+        ("## a[b] #[c]", "## a[b] #[c]"),
         ("right\u202eleft\u2066 zero\u200bwidth\x9b", "right\\u202eleft\\u2066 zero\\u200bwidth\\x9b"),
         ("half \ud800 pair", "half \\ud800 pair"),
         ("line\u2028separator", "line\\u2028separator"),
@@ -32,6 +37,14 @@ def test_printable_is_always_one_encodable_line_without_the_runners_marker(text:
     shown.encode("utf-8")
     assert shown.splitlines() in ([], [shown])
     assert "##[" not in shown
+
+
+def test_inert_json_says_the_same_and_commands_no_runner() -> None:
+    value = ["##[error]", "###vso[x]", "##teamcity[y]", "## a[0]", "#[", "\u65e5##\ufe0f["]
+    text = inert_json(json.dumps(value, ensure_ascii=False))
+    assert json.loads(text) == value
+    assert text.count("#\\u0023") == 4
+    assert not any(marker in text for marker in ("##[", "##vso[", "##teamcity["))
 
 
 def test_shortened_says_that_something_is_missing() -> None:

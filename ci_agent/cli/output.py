@@ -6,10 +6,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from ci_agent.ci_environment import detect_ci
 from ci_agent.cli.report_files import write_reports
 from ci_agent.cli.streams import stdout_problem, write_stream
 from ci_agent.errors import ConfigurationError
 from ci_agent.json_types import Json, JsonObject
+from ci_agent.log_sections import LINE_COMMANDS
 from ci_agent.proposals.file import file_text
 from ci_agent.run_settings import RunResult
 from ci_agent.terminal import inert_json, prefixed, printable
@@ -113,13 +115,14 @@ def _for_stdout(document: JsonObject, result: RunResult, output: Literal["json",
 
 
 def _answer_lines(result: RunResult) -> list[str]:
-    """The answer, harmless to a terminal; in GitHub Actions each line behind a prefix, so that none is a command.
+    """The answer, harmless to a terminal; behind a prefix where a line can be a command by how it begins.
 
     Nothing at all when there is no answer: an empty line would look like one.
     """
     if not result.answer:
         return []
-    if os.environ.get("GITHUB_ACTIONS") == "true":
+    ci = detect_ci(os.environ)
+    if ci is not None and ci.provider in LINE_COMMANDS:
         return [prefixed(result.answer), "\n"]
     return ["\n".join(printable(line) for line in result.answer.split("\n")), "\n"]
 

@@ -3,8 +3,8 @@
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, get_args
@@ -12,6 +12,7 @@ from typing import Any, get_args
 import click
 
 from ci_agent.cancellation import CancelToken
+from ci_agent.ci_environment import detect_ci
 from ci_agent.cli.model_options import check_model, model_options, read_model_settings
 from ci_agent.cli.options import (
     Amount,
@@ -44,6 +45,7 @@ from ci_agent.errors import CIAgentError, ConfigurationError, InternalError, sys
 from ci_agent.event_text import read_event_texts
 from ci_agent.github_step import Published, check_publishing, publish
 from ci_agent.json_types import JsonObject, parse_json
+from ci_agent.log_sections import folded
 from ci_agent.output_schema import MAX_OUTPUT_SCHEMA_BYTES
 from ci_agent.policy.rules import Limits
 from ci_agent.process import open_processes
@@ -176,8 +178,8 @@ def run_command(**flags: Any) -> int:
     redactor = create_redactor(settings)
     log = partial(_log, redactor)
     record_lines = RecordLines() if output == "jsonl" else None
-    in_github = settings.environment.get("GITHUB_ACTIONS") == "true"
-    with _folded(log, wanted=in_github and not flags["quiet"]):
+    ci = detect_ci(settings.environment)
+    with folded(log, ci.provider if ci and not flags["quiet"] else None):
         result = _run(settings, output, flags, redactor, record_lines)
     lost_record = record_lines.problem if record_lines else None
     document = deliver(result, output, answer_file, reports, lost_record=lost_record, proposals_file=proposals_file)
@@ -224,19 +226,6 @@ def _run(
             raise InternalError(f"internal error: {type(bug).__name__}; this is a bug, please report it") from None
 
 
-@contextmanager
-def _folded(log: Callable[[str], None], *, wanted: bool) -> Iterator[None]:
-    """In GitHub Actions the lines of a run are one group that its page shows folded, and the outcome stands below."""
-    if not wanted:
-        yield
-        return
-    log("::group::ci-agent run")
-    try:
-        yield
-    finally:
-        log("::endgroup::")
-
-
 def _delivery_problem(record_lines: RecordLines | None) -> Callable[[], str | None]:
     return lambda: (record_lines and record_lines.problem) or stdout_problem()
 
@@ -258,8 +247,7 @@ def _settings(flags: Mapping[str, Any]) -> RunSettings:
         check_model(flags["model"], "--model")
     with blamed_on("policy"):
         policy = load_policy(flags["policy"], workspace=flags["workspace"])
-    if not flags["trust_head"]:
-        refuse_rules_of_a_pull_request(policy, given_task(), given_environment())
+    refuse_rules_of_a_pull_request(policy, given_environment(), trust_head=flags["trust_head"])
     with blamed_on("tools"):
         tools = _tools(flags["tools"])
     task = given_task()
