@@ -18,12 +18,16 @@ PREFIX: Final = "git:"
 
 _NAME: Final = re.compile(r"git:(?P<revision>[A-Za-z0-9][A-Za-z0-9_./@^~{}+-]*):(?P<path>[^:\0\n]+)")
 
+_CHECKED_OUT: Final = re.compile(r"HEAD([~^]0|\^\{[a-z]*\}|@\{(0|now)\})*", re.IGNORECASE)
+
 _TIMEOUT_S: Final = 30.0
 
 _SETTINGS: Final = (
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
     "protocol.ext.allow=never",
+    "safe.bareRepository=explicit",  # a commit can hold the files of a bare repository, but no `.git`
+    "core.warnAmbiguousRefs=true",
     "safe.directory=*",  # in a container the checkout often belongs to somebody else; nothing of it is run
 )
 
@@ -40,6 +44,11 @@ _ENVIRONMENT: Final = {
 
 def is_git_name(name: str) -> bool:
     return name.startswith(PREFIX)
+
+
+def names_checkout(name: str) -> bool:
+    """Whether it is `git:REV:PATH` of the very commit that is checked out, by the names that git has for it."""
+    return is_git_name(name) and _CHECKED_OUT.fullmatch(_split(name)[0]) is not None
 
 
 def read_named_file(name: str | Path, what: str, *, max_bytes: int = MAX_TEXT_FILE_BYTES) -> str:
@@ -75,8 +84,19 @@ def _split(name: str) -> tuple[str, str]:
 
 
 def _read_blob(name: str, what: str, max_bytes: int) -> bytes:
-    revision, path = _split(name)
-    argv, environment = git_command("cat-file", "blob", f"{revision}:{path}"), git_environment(os.environ)
+    blob = ":".join(_split(name))
+    if int(_ask_git(name, what, "cat-file", "-s", blob)) > max_bytes:
+        raise ConfigurationError(f"cannot read the {what} {name!r}: it is larger than {max_bytes // 1024} KiB")
+    return _ask_git(name, what, "cat-file", "blob", blob)
+
+
+def _ask_git(name: str, what: str, *arguments: str) -> bytes:
+    """What it prints.
+
+    A name that several branches or tags have is refused: git would take the tag, or the local branch `origin/main`,
+    and whoever proposes a change names its branch.
+    """
+    argv, environment = git_command(*arguments), git_environment(os.environ)
     try:
         done = subprocess.run(argv, env=environment, capture_output=True, check=False, timeout=_TIMEOUT_S)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -84,8 +104,9 @@ def _read_blob(name: str, what: str, max_bytes: int) -> bytes:
     if done.returncode != 0:
         why = done.stderr.decode("utf-8", "replace").strip().removeprefix("fatal: ")
         raise ConfigurationError(f"cannot read the {what} {name!r}: {why or 'git does not say why'}{_hint(why)}")
-    if len(done.stdout) > max_bytes:
-        raise ConfigurationError(f"cannot read the {what} {name!r}: it is larger than {max_bytes // 1024} KiB")
+    if b"is ambiguous" in done.stderr:
+        problem = "more than one branch or tag is called so; write git:refs/remotes/REV:PATH"
+        raise ConfigurationError(f"cannot read the {what} {name!r}: {problem}")
     return done.stdout
 
 

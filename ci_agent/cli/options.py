@@ -24,6 +24,9 @@ _PLACES = "ci_agent.config_places"
 
 _LARGEST = 10**9
 
+_CONFIG = "ci_agent.config"
+"""Key of the context's `meta`: the path of the config file."""
+
 EXIT_NEGATIVE = 1
 """The row `negative` of the table of exit codes."""
 
@@ -89,6 +92,7 @@ def read_config(ctx: click.Context, _parameter: click.Parameter, path: str | Non
     """Callback of `--config`: what the file says becomes the default of this command's options."""
     if path is None:
         return None
+    ctx.meta[_CONFIG] = path
     document = read_yaml(path, "config file")
     if not isinstance(document.value, dict):
         raise document.error((), "a config file holds options by name, such as `policy: read-only`")
@@ -110,6 +114,12 @@ def read_config(ctx: click.Context, _parameter: click.Parameter, path: str | Non
     places = {key: document.place((key,)) for key in document.value}
     told = {options[key].name or key: f"{path}:{place.line}:{place.column}" for key, place in places.items()}
     add_defaults(ctx, {options[key].name or key: value for key, value in document.value.items()}, told, over=False)
+    return path
+
+
+def given_config() -> str | None:
+    """The config file that the command line or a variable names; None: there is none."""
+    path: str | None = click.get_current_context().meta.get(_CONFIG)
     return path
 
 

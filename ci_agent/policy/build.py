@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Final, TypeVar
@@ -23,6 +23,7 @@ from ci_agent.policy.proposal_bounds import (
 )
 from ci_agent.policy.rules import Examples, Limits, PolicySource, PolicyTest, Rule
 from ci_agent.strict_yaml import YamlDocument
+from ci_agent.workspace import way
 
 Value = TypeVar("Value")
 
@@ -56,6 +57,7 @@ def build_policy(document: YamlDocument, model: PolicyDocument, name: str, path:
         on_denied=model.on_denied or "record",
         tests=tuple(_test(test, _source(document, "tests", index)) for index, test in enumerate(model.tests or [])),
         files=(str(real_path(path)),) if path else (),
+        links=tuple(_links(path)) if path else (),
     )
 
 
@@ -72,6 +74,7 @@ def extend(source: PolicySource, bases: Sequence[Base]) -> PolicySource:
         proposals=tightest_proposals(policy.proposals for policy in policies),
         on_denied=max((policy.on_denied for policy in policies), key=_STRICTNESS.index),
         files=tuple(dict.fromkeys(file for policy in (source, *policies) for file in policy.files)),
+        links=tuple(dict.fromkeys(link for policy in (source, *policies) for link in policy.links)),
     )
     return replace(extended, sha256=_digest(extended))
 
@@ -79,6 +82,10 @@ def extend(source: PolicySource, bases: Sequence[Base]) -> PolicySource:
 def real_path(path: Path) -> Path:
     """Where a path leads; a loop of links is left as it is, and fails when the file is read."""
     return Path(os.path.realpath(path))
+
+
+def _links(path: Path) -> Iterator[str]:
+    return filter(os.path.islink, way(os.getcwd(), str(path)))
 
 
 def _rule(model: RuleModel, source: str) -> Rule:

@@ -85,3 +85,5 @@ class PolicySource:
     tests: tuple[PolicyTest, ...] = ()
     files: tuple[str, ...] = ()
     """Absolute paths of the files it was read from; never writable during a run."""
+    links: tuple[str, ...] = ()
+    """Those on the way to these files, by their own paths."""
