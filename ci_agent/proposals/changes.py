@@ -20,7 +20,7 @@ _FILE: Final = "100644"
 _NONE: Final = "000000"
 _KINDS: Final = {"120000": "a symbolic link", "160000": "a submodule", "100755": "executable"}
 
-_NEVER: Final = (".git", ".gitmodules", ".gitattributes")
+_NEVER: Final = frozenset({"", ".", "..", ".git", ".gitmodules", ".gitattributes"})
 """Names that are never in a patch, at any depth and in any case: what git runs or fetches is written there. `.github`
 is not either: what GitHub runs, and who has to agree to it, is written there."""
 
@@ -60,9 +60,10 @@ def patch_of_checkout(repository: PrivateRepository, bounds: PatchBounds) -> Che
 
 
 def may_be_patched(path: str, bounds: PatchBounds) -> bool:
+    """Whether a patch may change a file of this path at all."""
     folded = [unicodedata.normalize("NFC", name).casefold() for name in path.split("/")]
     never = folded[0] == ".github" or any(name in _NEVER for name in folded)
-    return bounds.covers(path) and not never and bool(folded[-1])
+    return bounds.covers(path) and not never
 
 
 def index_problems(repository: PrivateRepository, base: str, bounds: PatchBounds) -> Iterator[str]:
