@@ -3,30 +3,20 @@
 Section numbers are those of the OASIS standard; limits are GitHub's ("SARIF support for code scanning").
 """
 
-import hashlib
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Final
 from urllib.parse import quote
 
 from ci_agent.exit_codes import signal_of
 from ci_agent.json_types import Json, JsonObject
-from ci_agent.reports.calls import (
-    MAX_REASON_CHARS,
-    MAX_RULE_CHARS,
-    arguments_of,
-    failing_calls,
-    problems_of,
-    short,
-    tool_name,
-    what_went_wrong,
-)
+from ci_agent.reports.calls import MAX_REASON_CHARS, MAX_RULE_CHARS, failing_calls, short
+from ci_agent.reports.findings import Finding, broken_rule, findings_of, fingerprint, told
 from ci_agent.reports.outcome import caveats, conclusion, why_it_ended
 from ci_agent.reports.places import place_of
 from ci_agent.spelling import counted
 from ci_agent.terminal import inert_json, one_line
-from ci_agent.transcript.plain_json import canonical_json
 
 _SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
@@ -44,7 +34,7 @@ _MAX_NUMBERS = 100
 
 def render_sarif(document: JsonObject) -> str:
     """JSON in ASCII, in which no part is a command to GitHub's runner either."""
-    problems = _logical_results(document)
+    problems = findings_of(document)
     rules = _first_calls(problems)
     rule_index = {rule_id: index for index, rule_id in enumerate(rules)}
     failing = failing_calls(document)
@@ -66,16 +56,6 @@ def _json_text(value: Json) -> str:
     return inert_json(json.dumps(value, separators=(",", ":")))
 
 
-def _logical_results(document: JsonObject) -> list[list[JsonObject]]:
-    """Calls with the same rule, tool and arguments are one result that was seen several times (3.27.7); those that fail
-    the run come first."""
-    failing = failing_calls(document)
-    groups: dict[str, list[JsonObject]] = {}
-    for call in sorted(problems_of(document), key=lambda call: call["seq"] not in failing):
-        groups.setdefault(_fingerprint(call), []).append(call)
-    return list(groups.values())
-
-
 def _bounded(results: Iterable[JsonObject]) -> Iterator[JsonObject]:
     size = 0
     for result in islice(results, MAX_RESULTS):
@@ -85,26 +65,11 @@ def _bounded(results: Iterable[JsonObject]) -> Iterator[JsonObject]:
         yield result
 
 
-def _fingerprint(call: JsonObject) -> str:
-    """The same in every run that makes this call and fails on it in the same way."""
-    what = [_rule_id(call), call["tool"], call["arguments"], call.get("arguments_json")]
-    return hashlib.sha256(canonical_json(what).encode()).hexdigest()
-
-
-def _rule_id(call: JsonObject) -> str:
-    """`policy/no-push`, `denied/default`, `error/execute`."""
-    decision = call["decision"]
-    if call["status"] != "denied" or decision is None:
-        return f"{call['status']}/{call['stage'] or 'interrupted'}"
-    rule_id = decision["rule_id"]
-    return f"denied/{decision['code']}" if rule_id is None else f"policy/{short(rule_id, MAX_RULE_CHARS)}"
-
-
-def _first_calls(problems: Iterable[Sequence[JsonObject]]) -> dict[str, JsonObject]:
+def _first_calls(problems: Iterable[Finding]) -> dict[str, JsonObject]:
     """Each rule with the first call that broke it."""
     calls: dict[str, JsonObject] = {}
     for group in problems:
-        calls.setdefault(_rule_id(group[0]), group[0])
+        calls.setdefault(broken_rule(group[0]), group[0])
     return calls
 
 
@@ -140,20 +105,19 @@ def _rule(rule_id: str, call: JsonObject) -> JsonObject:
 
 
 def _result(
-    calls: Sequence[JsonObject], rule_index: Mapping[str, int], failing: Collection[int], document: JsonObject
+    calls: Finding, rule_index: Mapping[str, int], failing: Collection[int], document: JsonObject
 ) -> JsonObject:
     call = calls[0]
-    rule_id, fingerprint = _rule_id(call), _fingerprint(call)
-    told = f"{tool_name(call)} {arguments_of(call)}: {what_went_wrong(call)}"
+    rule_id, known_by = broken_rule(call), fingerprint(call)
     return {
         "ruleId": rule_id,
         "ruleIndex": rule_index[rule_id],
         "level": "error" if any(each["seq"] in failing for each in calls) else "warning",
-        "message": {"text": _message(told)},
+        "message": {"text": _message(told(call))},
         "locations": [_location(call, document)],
         "occurrenceCount": len(calls),
         # The first is the one that GitHub knows a result by.
-        "partialFingerprints": {"primaryLocationLineHash": f"{fingerprint[:16]}:1", "ciAgentCall/v1": fingerprint},
+        "partialFingerprints": {"primaryLocationLineHash": f"{known_by[:16]}:1", "ciAgentCall/v1": known_by},
         "properties": {"calls": [each["seq"] for each in calls[:_MAX_NUMBERS]], "status": call["status"]},
     }
 
@@ -168,8 +132,8 @@ def _location(call: JsonObject, document: JsonObject) -> JsonObject:
 
 def _invocation(document: JsonObject, left_out: int) -> JsonObject:
     run, code = document["run"], document["result"]["exit_code"]
-    told = "\n".join(filter(None, (conclusion(document), why_it_ended(document), *caveats(document))))
-    notifications = [] if code == 0 else [_notification("error", told)]
+    reasons = "\n".join(filter(None, (conclusion(document), why_it_ended(document), *caveats(document))))
+    notifications = [] if code == 0 else [_notification("error", reasons)]
     if left_out:
         notifications.append(_notification("warning", f"{counted(left_out, 'more result')}: see the transcript."))
     invocation: JsonObject = {"executionSuccessful": code == 0, "toolExecutionNotifications": notifications}

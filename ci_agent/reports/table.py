@@ -14,6 +14,7 @@ FORMATS: Final[Mapping[str, tuple[str, str]]] = {
     "github": ("ci_agent.reports.github", "render_github"),
     "junit": ("ci_agent.reports.junit", "render_junit"),
     "sarif": ("ci_agent.reports.sarif", "render_sarif"),
+    "codequality": ("ci_agent.reports.codequality", "render_codequality"),
     "html": ("ci_agent.reports.html", "render_html"),
 }
 """A format's name to the module and the function that render it."""

@@ -32,6 +32,7 @@ BEGINNINGS = {
     "github": "::group::turn 1: 3 calls (1 denied, 1 error, 1 ok)\n",
     "junit": '<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="ci-agent" tests="3" failures="1" errors="1"',
     "sarif": '{"$schema":',
+    "codequality": '[{"description":',
     "html": "<!doctype html>",
 }
 

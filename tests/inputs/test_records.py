@@ -56,7 +56,7 @@ HOSTILE: tuple[Any, ...] = (
     {"": {"": DEEP}},
 )
 
-FORMATS = ("text", "markdown", "github", "junit", "sarif", "html")
+FORMATS = ("text", "markdown", "github", "junit", "sarif", "codequality", "html")
 
 READERS = (
     *(("report", "--format", name) for name in FORMATS),

@@ -6,6 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import log_parsers
 import pytest
 
 from ci_agent import load_policy
@@ -63,6 +64,13 @@ def test_attack_no_hostile_output_is_a_command_to_the_runner(
         obeyed = runner_commands(report)
         assert [line for line in obeyed if not OURS.match(line)] == []
         assert bool(obeyed) == (name == "github")
+
+
+@pytest.mark.parametrize("name", ["text", "sarif", "codequality"])
+@pytest.mark.parametrize("service", log_parsers.PARSERS)
+def test_attack_no_report_in_a_log_is_a_command_to_another_service(name: str, service: str, records: Any) -> None:
+    for document in records.hostile(iter(log_parsers.HOSTILE * 4)):
+        assert log_parsers.PARSERS[service](renderer(name)(document)) == []
 
 
 def test_attack_no_comparison_of_hostile_runs_is_a_command_to_the_runner(
