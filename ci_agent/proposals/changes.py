@@ -24,7 +24,7 @@ _NEVER: Final = frozenset({"", ".", "..", ".git", ".gitmodules", ".gitattributes
 """Names that are never in a patch, at any depth and in any case: what git runs or fetches is written there. `.github`
 is not either: what GitHub runs, and who has to agree to it, is written there."""
 
-_DIFF: Final = ("--cached", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
+_DIFF: Final = ("--cached", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none")
 
 _VISIBLE_CONTROLS: Final = frozenset("\t\n\r\f")
 _EMOJI_JOINER: Final = "\u200d"

@@ -24,7 +24,8 @@ _ACTIVE: Final[Sequence[tuple[re.Pattern[str], str]]] = tuple(
         (r"!(?=\[)", "! "),
         (r"\](?=[(:])", "] "),
         (r"(?<![A-Za-z0-9])@(?=[A-Za-z0-9_-])", "@ "),
-        (rf"({_CLOSES}(?:[\w.-]{{1,100}}/[\w.-]{{1,100}})?#)(?=[0-9])", r"\1 "),
+        (rf"({_CLOSES}#)(?=[0-9])", r"\1 "),
+        (rf"({_CLOSES}[\w.-]{{1,100}}/[\w.-]{{1,100}}#)(?=[0-9])", r"\1 "),
         (rf"({_CLOSES}GH-)(?=[0-9])", r"\1 "),
         (rf"({_CLOSES}https?)(?=:)", r"\1 "),
         # Commands to bots, and to GitHub itself in the message of a commit.
