@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from ci_agent.errors import ToolError
 from ci_agent.json_types import JsonObject
 from ci_agent.policy.decide import Policy
 from ci_agent.policy.facts import ExecFact, FileFact
@@ -21,6 +22,7 @@ from ci_agent.policy.protected import GIT, WORKFLOWS, Run
 from ci_agent.policy.reach import AnchoredGlob
 from ci_agent.policy.site import Site
 from ci_agent.sandbox.access import Access, lies_in
+from ci_agent.terminal import shortened
 
 _PROTECTED: Final[tuple[tuple[Run, tuple[str, ...]], ...]] = (
     (GIT, (".git/hooks", ".git/config", ".git/config.worktree")),
@@ -39,7 +41,10 @@ class Closed:
 
 
 def call_access(policy: Policy, arguments: JsonObject, closed: Closed) -> Access | None:
-    """The access of one call of `bash`; None when the policy does not allow the call, as things are now."""
+    """The access of one call of `bash`; None when the policy does not allow the call, as things are now.
+
+    All programs of a call have the same. Raises ToolError where one of them would get what another was granted.
+    """
     verdicts = judge(Call(policy.site, policy.rules, "bash", arguments))
     if not verdicts or not all(verdict.holds for verdict in verdicts):
         return None
@@ -51,13 +56,53 @@ def call_access(policy: Policy, arguments: JsonObject, closed: Closed) -> Access
     if opaque:
         starts = [policy.site.workspace.root, *map(_start, spelled)]
         writable = [path for path in writable if any(lies_in(str(path), str(start)) for start in starts)]
-    return Access(
+    access = Access(
         writable=tuple(dict.fromkeys(str(path) for path in writable if path != Path("/"))),
         hidden=tuple(str(path) for path in (*closed.secrets, *closed.denied) if str(path) not in readable),
         readable=tuple(readable),
         protected=tuple(_protected(policy.site, spelled)),
         network=any(_uses_network(verdict) for verdict in commands),
     )
+    for verdict in commands:
+        rule = verdict.granted_by
+        if rule and not _tells_writes(verdict.fact):
+            own = [verdict, *(other for other in verdicts if _is_output(other, rule))]
+            _require_within(access, _access_by_itself(own, rule, closed, policy.site), verdict, policy.site)
+    return access
+
+
+def _is_output(verdict: Verdict, rule: CompiledRule) -> bool:
+    """Where the shell leads output to: an open file gives a program nothing more, but the folder of a new one does."""
+    fact = verdict.fact
+    return isinstance(fact, FileFact) and (verdict.granted_by is rule or os.path.isfile(fact.path))
+
+
+def _access_by_itself(own: Sequence[Verdict], rule: CompiledRule, closed: Closed, site: Site) -> Access:
+    """What a program that does not tell what it does would have in a call of its own."""
+    return Access(
+        writable=tuple(str(path) for path in (*_told(own), *_reached(rule, site))),
+        readable=tuple(_spelled_secrets(closed.secrets, rule.reach or (), _files_read(own))),
+        network=any(_uses_network(verdict) for verdict in own),
+    )
+
+
+def _require_within(access: Access, by_itself: Access, program: Verdict, site: Site) -> None:
+    more = [
+        *(
+            f"write {site.workspace.display(Path(path))}"
+            for path in access.writable
+            if not any(lies_in(path, place) for place in by_itself.writable)
+        ),
+        *(f"read {path}" for path in access.readable if path not in by_itself.readable),
+        *(["use the network"] if access.network and not by_itself.network else []),
+    ]
+    if more:
+        words = program.fact.words if isinstance(program.fact, ExecFact) else ()
+        shown = shortened(" ".join(word.text for word in words), 60)
+        raise ToolError(
+            f"the call was not run: nothing lets `{shown}` {', '.join(more)}, which other parts of the call need, and "
+            f"what one of them may do, all could. Run them in calls of their own"
+        )
 
 
 def closed_places(policy: Policy, secrets: Iterable[Path], denied: Iterable[Path] = ()) -> Closed:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from ci_agent.errors import ToolError
 from ci_agent.policy.call_access import Closed, call_access, closed_places
 from ci_agent.policy.decide import Policy, compile_policy
 from ci_agent.policy.load import load_policy_source
@@ -149,12 +150,53 @@ def test_a_call_that_is_not_allowed_gets_nothing(policy: Policy) -> None:
         ("pytest", False),
         ("npm ci", True),
         ("curl https://data.example/x", True),
-        ("curl https://data.example/x; pytest", True),
-        ("npm ci && pytest", True),
+        ("curl https://data.example/x | cat", True),
     ],
 )
 def test_the_network_is_for_calls_whose_rule_names_a_host(policy: Policy, command: str, network: bool) -> None:
     assert access_of(policy, command).network is network
+
+
+@pytest.mark.parametrize(
+    ("command", "problem"),
+    [
+        ("curl https://data.example/x; pytest", "`pytest` use the network"),
+        ("npm ci && pytest", "`pytest` use the network"),
+        ("pytest & echo x > notes.txt; curl https://data.example/x", "`pytest` use the network"),
+        ("cp src/main.py main.py; make all", "`make all` write ."),
+        ("make all | tee log.txt", "`make all` write ."),
+        ("pytest; make all", "`pytest` write "),
+        ("pytest; deploy", "known_hosts"),
+        ("cat ~/.ssh/known_hosts; pytest", "`pytest` read "),
+    ],
+)
+def test_attack_get_for_a_program_what_its_neighbour_was_granted(
+    workspace: Path, home: Path, command: str, problem: str
+) -> None:
+    (workspace / "build").mkdir()
+    (home / ".ssh/known_hosts").write_text("canary")
+    rules = RULES + '  - {id: known, allow: bash, command: "cat **", paths: ["~/.ssh/known_hosts"]}\n'
+    policy = policy_of(rules, workspace, home)
+    closed = closed_places(policy, [home / ".ssh"])
+    with pytest.raises(ToolError) as refused:
+        call_access(policy, {"command": command}, closed)
+    assert problem in str(refused.value)
+    assert str(refused.value).endswith("Run them in calls of their own")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "pytest 2>&1 | cat",
+        "cp notes.txt src/x && pytest",
+        "pytest > notes.txt; git commit -m x",
+        "make all > src/main.py 2> /dev/null",
+        "cp src/main.py src/other.py && make all | tee src/log.txt",
+    ],
+)
+def test_what_stays_within_the_rule_of_each_may_be_one_call(workspace: Path, policy: Policy, command: str) -> None:
+    (workspace / "build").mkdir()
+    assert access_of(policy, command).writable != ()
 
 
 def test_secrets_are_closed_but_for_what_a_rule_spells(policy: Policy, home: Path) -> None:
