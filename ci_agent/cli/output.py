@@ -52,15 +52,15 @@ def deliver(  # noqa: PLR0913 - each is a place where something of the result go
     """
     document = result.transcript
     if answer_file is not None:
-        document = _amended(document, result, write_answer(answer_file, result))
-    document = _amended(document, result, write_reports(document, reports))
+        document = amended(document, result, write_answer(answer_file, result))
+    document = amended(document, result, write_reports(document, reports))
     if proposals_file is not None:
-        document = _amended(document, result, write_proposals(proposals_file, result))
+        document = amended(document, result, write_proposals(proposals_file, result))
     if output == "jsonl":
         problem = lost_record
     else:
         problem = None if output is None else _print(_for_stdout(document, result, output))
-    return _amended(document, result, problem)
+    return amended(document, result, problem)
 
 
 def _print(chunks: Iterable[str]) -> str | None:
@@ -127,7 +127,7 @@ def _answer_lines(result: RunResult) -> list[str]:
     return ["\n".join(printable(line) for line in result.answer.split("\n")), "\n"]
 
 
-def _amended(document: JsonObject, result: RunResult, problem: str | None) -> JsonObject:
+def amended(document: JsonObject, result: RunResult, problem: str | None) -> JsonObject:
     """The document of a run that had ended when somebody did not take his part of it; in its file, too."""
     ending = document["result"]
     if problem is None or problem in (ending["error"] or ""):  # the run may have noticed before it ended

@@ -26,12 +26,14 @@ from ci_agent.cli.options import (
 from ci_agent.cli.output import (
     OutputFormat,
     RecordLines,
+    amended,
     check_answer_file,
     check_proposals_file,
     deliver,
 )
 from ci_agent.cli.pull_requests import refuse_rules_of_a_pull_request
 from ci_agent.cli.report_files import read_reports
+from ci_agent.cli.schedule import Schedule, open_schedule, remove_old, save_state, schedule_options
 from ci_agent.cli.streams import stdout_problem, write_stream
 from ci_agent.cli.task_options import (
     given_task,
@@ -53,9 +55,9 @@ from ci_agent.progress import ProgressLines
 from ci_agent.prompts import ContextText
 from ci_agent.providers.table import known_models
 from ci_agent.ready_policy import load_policy
+from ci_agent.reports.failure import render_failure
 from ci_agent.reports.outcome import outcome_line
 from ci_agent.reports.table import FORMATS
-from ci_agent.reports.text import render_text
 from ci_agent.run_settings import Observers, RunResult, RunSettings
 from ci_agent.signals import cancel_on_signals
 from ci_agent.tasks import Task
@@ -103,6 +105,7 @@ Examples:
 )
 @option("--output-schema", metavar="FILE", help="The final answer must be JSON that satisfies this JSON Schema.")
 @option("--transcript", metavar="FILE", help="Write the record here; FILE.jsonl keeps the journal itself.")
+@schedule_options
 @option("--keep-journal", is_flag=True, help="Keep FILE.journal beside the transcript.")
 @option("--spill-dir", metavar="DIR", help="Write the full output of commands here.")
 @option(
@@ -165,7 +168,12 @@ def run_command(**flags: Any) -> int:
 
     Every option can also be given as a CI_AGENT_* variable (--max-turns: CI_AGENT_MAX_TURNS).
     """
-    settings = _settings(flags)
+    with open_schedule(flags, given_environment()) as schedule:
+        return _scheduled_run(flags, schedule)
+
+
+def _scheduled_run(flags: Mapping[str, Any], schedule: Schedule) -> int:
+    settings = _settings(flags, schedule)
     check_publishing(flags["publish"], settings.environment)
     reports = read_reports(flags["report"])
     output: OutputFormat | None = flags["output"] or (None if flags["quiet"] else "json")
@@ -183,13 +191,16 @@ def run_command(**flags: Any) -> int:
         result = _run(settings, output, flags, redactor, record_lines)
     lost_record = record_lines.problem if record_lines else None
     document = deliver(result, output, answer_file, reports, lost_record=lost_record, proposals_file=proposals_file)
+    document = amended(document, result, save_state(schedule, document, result.transcript_path))
+    for problem in remove_old(flags):
+        log(f"warning: {printable(problem)}")
     for problem in publish(flags["publish"], document, result.transcript_path, settings.environment, log):
         log(f"warning: {problem}")
     exit_code: int = document["result"]["exit_code"]
     if not flags["quiet"]:
         log(printable(outcome_line(document)))
     elif exit_code:
-        log(render_text(document))
+        log(render_failure(document, result.transcript_path))
     return exit_code
 
 
@@ -240,7 +251,7 @@ def _ignore(_thing: object) -> None:
     pass
 
 
-def _settings(flags: Mapping[str, Any]) -> RunSettings:
+def _settings(flags: Mapping[str, Any], schedule: Schedule) -> RunSettings:
     if not flags["model"]:
         raise click.UsageError(f"Missing option '--model'. {known_models()}")
     with blamed_on("model"):
@@ -251,7 +262,7 @@ def _settings(flags: Mapping[str, Any]) -> RunSettings:
     with blamed_on("tools"):
         tools = _tools(flags["tools"])
     task = given_task()
-    prompt, context = (_prompt(flags), ()) if task is None else read_task_prompt(task, flags)
+    prompt, context = (_prompt(flags), ()) if task is None else read_task_prompt(task, flags, schedule.values)
     return RunSettings(
         prompt=prompt,
         policy=policy,
@@ -270,7 +281,7 @@ def _settings(flags: Mapping[str, Any]) -> RunSettings:
         ),
         tool_timeout_s=flags["tool_timeout"],
         output_schema=_schema(flags["output_schema"], task),
-        transcript=_optional_path(flags["transcript"]),
+        transcript=schedule.transcript,
         keep_journal=flags["keep_journal"],
         lock=_optional_path(flags["lock"]),
         spill_folder=_optional_path(flags["spill_dir"]),

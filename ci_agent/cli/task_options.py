@@ -8,6 +8,7 @@ import click
 from ci_agent.cli.options import add_defaults, option
 from ci_agent.json_types import JsonObject
 from ci_agent.prompts import ContextText
+from ci_agent.run_state import StateKey
 from ci_agent.tasks import Task, load_task, read_inputs, render_task
 from ci_agent.text_files import read_text_file
 
@@ -48,9 +49,16 @@ def given_task() -> Task | None:
     return task
 
 
-def read_task_prompt(task: Task, flags: Mapping[str, Any]) -> tuple[str, tuple[ContextText, ...]]:
-    """The task's prompt with its inputs and files, and the texts that it shows as untrusted."""
-    given = {**_pairs(flags["inputs"], "--input"), **_files(flags["input_files"])}
+def read_task_prompt(
+    task: Task, flags: Mapping[str, Any], state: Mapping[StateKey, str]
+) -> tuple[str, tuple[ContextText, ...]]:
+    """The task's prompt with its inputs and files, and the texts that it shows as untrusted.
+
+    `state`: what the last good run left, which inputs may ask for.
+    """
+    asked = {name: spec.state for name, spec in task.document.inputs.items() if spec.state is not None}
+    left = {name: state[key] for name, key in asked.items() if key in state}
+    given = {**left, **_pairs(flags["inputs"], "--input"), **_files(flags["input_files"])}
     files = flags["prompt"]
     if files and not task.takes_files:
         raise click.UsageError(f"{task.file} takes no files: its prompt has no {{{{ files }}}}.")

@@ -26,6 +26,8 @@ class InputModel(FileModel):
     min: float | None = None
     max: float | None = None
     """Of a number: the smallest and the largest; of a string: `max` characters."""
+    state: Literal["revision", "started_at"] | None = None
+    """Of a string: with --state-dir, the commit that the last good run saw, or when it began, beats the default."""
     of: list[str] | None = None
     """The words of a choice."""
 

@@ -1,0 +1,105 @@
+"""The options of `run` for runs that come again and again: what one leaves for the next, and how many records stay."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from ci_agent.ci_environment import real_path
+from ci_agent.cli.options import option
+from ci_agent.errors import ConfigurationError
+from ci_agent.json_types import JsonObject
+from ci_agent.lock import hold_lock
+from ci_agent.run_state import RunState, StateKey, past_run, read_state, seen_revision, state_values, write_state
+from ci_agent.transcript_folder import new_transcript, remove_old_transcripts
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+_OPTIONS = (
+    option("--state-dir", metavar="DIR", help="Leave for the next run how this one ended, and lock out a second one."),
+    option("--transcript-dir", metavar="DIR", help="Write the record here, under a name of its own."),
+    option("--keep-transcripts", type=click.IntRange(min=1), metavar="N", help="Of those keep the newest N."),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    transcript: Path | None
+    state_folder: Path | None
+    before: RunState | None
+    """What earlier runs left."""
+    values: Mapping[StateKey, str]
+    """What of it a task may ask for."""
+    revision: str | None
+    """What is checked out now."""
+
+
+def schedule_options(command: Decorated) -> Decorated:
+    """`--state-dir`, `--transcript-dir` and `--keep-transcripts`."""
+    for add in reversed(_OPTIONS):
+        command = add(command)
+    return command
+
+
+@contextmanager
+def open_schedule(flags: Mapping[str, Any], environment: Mapping[str, str]) -> Iterator[Schedule]:
+    """Hold the state folder, from before it is read until it is written, or raise BusyError at once."""
+    transcript = _transcript(flags)
+    if flags["state_dir"] is None:
+        yield Schedule(transcript, None, None, {}, None)
+        return
+    folder, workspace = _private_folder(flags["state_dir"], "state", flags["workspace"]), Path(flags["workspace"])
+    with hold_lock(folder / "lock"):
+        before = read_state(folder)
+        values = state_values(before, workspace, environment)
+        yield Schedule(transcript, folder, before, values, seen_revision(workspace, environment))
+
+
+def save_state(schedule: Schedule, document: JsonObject, transcript: Path | None) -> str | None:
+    """Why it could not be left for the next run; None: it is there, or nobody asked for it."""
+    if schedule.state_folder is None:
+        return None
+    try:
+        write_state(schedule.state_folder, schedule.before, past_run(document, schedule.revision, transcript))
+    except OSError as error:
+        return f"the state {str(schedule.state_folder)!r} cannot be written: {error.strerror}"
+    return None
+
+
+def remove_old(flags: Mapping[str, Any]) -> Iterator[str]:
+    """Yields a line for each old record that could not be removed."""
+    if flags["transcript_dir"] is None or flags["keep_transcripts"] is None:
+        return
+    try:
+        yield from remove_old_transcripts(real_path(flags["transcript_dir"]), flags["keep_transcripts"])
+    except OSError as error:
+        yield f"old records cannot be removed: {error}"
+
+
+def _transcript(flags: Mapping[str, Any]) -> Path | None:
+    if flags["transcript_dir"] is None:
+        if flags["keep_transcripts"] is not None:
+            raise click.UsageError("--keep-transcripts is about the folder that --transcript-dir names.")
+        return None if flags["transcript"] is None else Path(flags["transcript"])
+    if flags["transcript"] is not None:
+        raise click.UsageError("Give --transcript or --transcript-dir, not both.")
+    folder = _private_folder(flags["transcript_dir"], "transcript", flags["workspace"])
+    return new_transcript(folder, datetime.now(UTC))
+
+
+def _private_folder(given: str, what: str, workspace: str) -> Path:
+    """Made when it is missing; what lies in the workspace, tools might change between two runs."""
+    folder = real_path(given)
+    if folder.is_relative_to(real_path(workspace)):
+        raise ConfigurationError(
+            f"the {what} folder {given!r} lies in the workspace, where tools may write: put it elsewhere"
+        )
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"the {what} folder {given!r} cannot be made: {error}") from error
+    return folder

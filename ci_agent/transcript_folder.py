@@ -1,0 +1,49 @@
+"""A folder with the records of runs, a file for each, named by when they began; the oldest go."""
+
+import os
+import re
+import secrets
+import stat
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from ci_agent.errors import BusyError, ConfigurationError
+from ci_agent.lock import hold_lock
+from ci_agent.transcript.journal import JOURNAL_SUFFIX
+
+_NAME: Final = re.compile(
+    rf"(?P<run>\d{{4}}-\d\d-\d\dT\d\d-\d\d-\d\dZ-[0-9a-f]{{8}})\.json({re.escape(JOURNAL_SUFFIX)})?"
+)
+
+
+def new_transcript(folder: Path, now: datetime) -> Path:
+    """The path of a record that is not there yet; sorted by name, records are sorted by time."""
+    return folder / f"{now:%Y-%m-%dT%H-%M-%SZ}-{secrets.token_hex(4)}.json"
+
+
+def remove_old_transcripts(folder: Path, keep: int) -> Iterator[str]:
+    """Remove all but the newest `keep` runs' files; yields a line for each that stays although it should not. Raises
+    OSError when the folder cannot be read.
+
+    Only regular files that bear the names given here are touched, and none of a run that still goes on.
+    """
+    named = [found for name in sorted(os.listdir(folder)) if (found := _NAME.fullmatch(name))]
+    old = sorted({found["run"] for found in named}, reverse=True)[keep:]
+    for found in named:
+        if found["run"] in old:
+            try:
+                _remove(folder / found[0])
+            except (OSError, BusyError, ConfigurationError) as error:
+                yield f"the old record {str(folder / found[0])!r} stays: {error}"
+
+
+def _remove(path: Path) -> None:
+    if not stat.S_ISREG(os.lstat(path).st_mode):
+        return
+    if path.name.endswith(JOURNAL_SUFFIX):
+        with hold_lock(path):  # a run holds its journal by the same lock
+            path.unlink()
+    else:
+        path.unlink(missing_ok=True)
