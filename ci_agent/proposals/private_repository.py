@@ -97,7 +97,8 @@ def _lay_out(folder: Path, objects: Path) -> None:
 def _copy(source: Path, target: Path) -> None:
     """What a repository does not have, or has as something else than a file, it does not have for us."""
     if source.is_file() and not source.is_symlink() and source.stat().st_size <= _MAX_INDEX_BYTES:
-        shutil.copyfile(source, target)
+        # With its time of change: by that git knows which entries may have changed after the index was written.
+        shutil.copy2(source, target)
 
 
 def _run(  # noqa: PLR0913, PLR0917 - a program and all that it gets

@@ -41,6 +41,16 @@ def test_what_was_changed_added_and_deleted_is_one_patch_and_the_checkout_stays_
     assert "deleted file mode 100644" in patch.diff
 
 
+def test_a_change_in_the_moment_of_the_commit_is_seen(checkout: Path, git: Git) -> None:
+    """Same size, same time of change: only the content differs."""
+    git("status")
+    before = (checkout / "src/a.py").stat()
+    (checkout / "src/a.py").write_text("a = 2\n")
+    os.utime(checkout / "src/a.py", ns=(before.st_atime_ns, before.st_mtime_ns))
+    os.utime(checkout / ".git/index", ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert patch_of(checkout).files == ("src/a.py",)
+
+
 def test_the_patch_is_what_git_apply_takes(checkout: Path, git: Git, tmp_path: Path) -> None:
     (checkout / "src/a.py").write_text("a = 2")
     (checkout / "src/ä b.py").write_text("é\n")
