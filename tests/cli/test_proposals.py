@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from ci_agent.proposals.file import proposals_schema
 
-SECRET = "s3cr3t-value-CANARY-0123456789"
+SECRET = "s3cr3t-value-pelican-0123456789"
 
 POLICY = """\
 proposals:
@@ -69,6 +69,7 @@ def test_what_is_proposed_stands_in_the_file_inert_and_behind_its_prefix(propose
     Draft202012Validator(proposals_schema()).validate(file)
     assert file["run"] == {"id": transcript["run"]["id"], "exit_code": 0}
     assert file["policy"]["sha256"] == transcript["policy"]["sha256"]
+    assert [is_error for is_error, _ in results(transcript)] == [False] * 3, results(transcript)
     comment, label, patch = file["proposals"]
     assert comment == {"kind": "comment", "body": "Triage:\n\nHi @ octocat < !-- CANARY --> fixes # 1"}
     assert label == {"kind": "label", "labels": ["bug"]}
