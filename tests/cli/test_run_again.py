@@ -1,0 +1,197 @@
+"""Runs that come again and again: `--state-dir`, `--transcript-dir`, `--keep-transcripts`, and what cron would mail."""
+
+import fcntl
+import json
+import os
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CIAgent = Callable[..., Any]
+
+TASK = """\
+task: 1
+prompt: "What happened since {{ since }} ({{ time }})?"
+inputs:
+  since: {default: HEAD~9, state: revision}
+  time: {default: yesterday, state: started_at}
+policy: read-only
+model: scripted:script.yaml
+"""
+GOOD = "turns: [{text: Nothing.}]"
+DENIED = "turns: [{tool_calls: [{name: bash, arguments: {command: git push}}]}, {text: No.}]"
+
+
+@pytest.fixture(autouse=True)
+def repository(workspace: Path, script: Callable[[str], str]) -> None:
+    (workspace / "task.yaml").write_text(TASK)
+    script(GOOD)
+    subprocess.run(["git", "init", "-q"], cwd=workspace, check=True)
+    commit(workspace)
+
+
+def commit(workspace: Path) -> str:
+    identity = ["-c", "user.name=x", "-c", "user.email=x@example.com"]
+    subprocess.run(["git", *identity, "commit", "-q", "--allow-empty", "-m", "x"], cwd=workspace, check=True)
+    done = subprocess.run(["git", "rev-parse", "HEAD"], cwd=workspace, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def run_again(ci_agent: CIAgent, tmp_path: Path) -> CIAgent:
+    """Runs the task with the folders `state` and `records` beside the workspace."""
+
+    def run(*args: str) -> Any:
+        folders = ["--state-dir", str(tmp_path / "state"), "--transcript-dir", str(tmp_path / "records")]
+        return ci_agent("run", "--quiet", "--task", "task.yaml", *folders, *args)
+
+    return run
+
+
+def prompts(folder: Path) -> list[str]:
+    records = [json.loads((folder / name).read_text()) for name in sorted(os.listdir(folder))]
+    return [record["messages"][0]["content"][0]["text"] for record in records]
+
+
+def state(tmp_path: Path) -> Any:
+    return json.loads((tmp_path / "state" / "last-run.json").read_text())
+
+
+def test_the_next_run_begins_where_the_last_good_one_was(
+    run_again: CIAgent, workspace: Path, tmp_path: Path, script: Callable[[str], str]
+) -> None:
+    script(DENIED)
+    assert run_again().returncode == 5
+    assert state(tmp_path)["last_good"] is None
+    script(GOOD)
+    first = commit(workspace)
+    done = run_again()
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    good = state(tmp_path)["last_good"]
+    assert (good["revision"], good["exit_code"], good["reason"]) == (first, 0, "completed")
+    commit(workspace)
+    script(DENIED)
+    assert run_again().returncode == 5
+    script(GOOD)
+    assert run_again().returncode == 0
+    assert state(tmp_path)["last"] == state(tmp_path)["last_good"]
+    assert state(tmp_path)["last"]["revision"] != first
+    assert Path(state(tmp_path)["last"]["transcript"]).parent == tmp_path / "records"
+    old, since = "What happened since HEAD~9 (yesterday)?", f"What happened since {first} ({good['started_at']})?"
+    assert sorted(prompts(tmp_path / "records")) == sorted([old, old, since, since])
+
+
+def test_an_input_that_is_given_comes_before_the_state(run_again: CIAgent, tmp_path: Path) -> None:
+    run_again()
+    assert run_again("--input", "since=v1", "--input", "time=noon").returncode == 0
+    assert "What happened since v1 (noon)?" in prompts(tmp_path / "records")
+
+
+def test_a_run_that_was_refused_leaves_the_state_as_it_was(run_again: CIAgent, tmp_path: Path) -> None:
+    run_again()
+    before = state(tmp_path)
+    assert run_again("--model", "scripted:gone.yaml").returncode == 3
+    assert run_again("--input", "sinc=x").returncode == 3
+    assert state(tmp_path) == before
+
+
+def test_a_state_that_cannot_be_read_ends_the_run_before_it_begins(run_again: CIAgent, tmp_path: Path) -> None:
+    run_again()
+    (tmp_path / "state" / "last-run.json").write_text("{}")
+    done = run_again()
+    assert done.returncode == 3
+    assert "is not what ci-agent wrote: it is no ci-agent.last-run/1; move it away to begin anew" in done.stderr
+    assert len(os.listdir(tmp_path / "records")) == 1
+
+
+def test_a_second_run_with_the_same_state_ends_at_once(run_again: CIAgent, tmp_path: Path) -> None:
+    run_again()
+    with (tmp_path / "state" / "lock").open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        done = run_again()
+    assert done.returncode == 8
+    assert "another run holds the lock" in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_state_that_cannot_be_written_is_no_success(run_again: CIAgent, tmp_path: Path) -> None:
+    run_again()
+    (tmp_path / "state").chmod(0o500)
+    try:
+        done = run_again()
+    finally:
+        (tmp_path / "state").chmod(0o700)
+    assert done.returncode == 1
+    assert "the state" in done.stderr
+
+
+def test_a_state_whose_name_is_taken_is_no_success(run_again: CIAgent, tmp_path: Path, workspace: Path) -> None:
+    """As when the disk is full: found out at the run's end, and said in its record."""
+    (workspace / "script.yaml").write_text(
+        "turns: [{tool_calls: [{id: go, name: bash, arguments: {command: mkdir STATE}}]}, {text: Done.}]".replace(
+            "STATE", str(tmp_path / "state" / "last-run.json")
+        )
+    )
+    (workspace / "policy.yml").write_text(
+        f"policy: 1\nrules: [{{id: go, allow: bash, command: 'mkdir *', paths: ['{tmp_path}/**']}}]\n"
+    )
+    (workspace / "task.yaml").write_text(TASK.replace("policy: read-only", "policy: policy.yml"))
+    done = run_again()
+    assert done.returncode == 1
+    assert "cannot be written" in done.stderr
+    (record,) = (tmp_path / "records").iterdir()
+    assert json.loads(record.read_text())["result"]["exit_code"] == 1
+
+
+def test_the_newest_records_stay(run_again: CIAgent, tmp_path: Path) -> None:
+    (tmp_path / "records").mkdir()
+    (tmp_path / "records" / "notes.json").write_text("mine")
+    (tmp_path / "records" / "2020-01-01T00-00-00Z-00000000.json").write_text("old")
+    for _ in range(3):
+        assert run_again("--keep-transcripts", "2").returncode == 0
+    names = sorted(os.listdir(tmp_path / "records"))
+    assert len(names) == 3
+    assert names[-1] == "notes.json"
+    assert all(re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d-\d\d-\d\dZ-[0-9a-f]{8}\.json", name) for name in names[:-1])
+    assert "2020-01-01T00-00-00Z-00000000.json" not in names
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "problem"),
+    [
+        (("--state-dir", "state"), 3, "lies in the workspace, where tools may write"),
+        (("--transcript-dir", "."), 3, "lies in the workspace"),
+        (("--transcript-dir", "../no/such"), 3, "cannot be made"),
+        (("--state-dir", "/dev/null"), 3, "cannot be made"),
+        (("--transcript-dir", "../r", "--transcript", "t.json"), 2, "not both"),
+        (("--keep-transcripts", "3"), 2, "--transcript-dir"),
+        (("--transcript-dir", "../r", "--keep-transcripts", "0"), 2, "x>=1"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(args: tuple[str, ...], code: int, problem: str, ci_agent: CIAgent) -> None:
+    done = ci_agent("run", "--task", "task.yaml", *args)
+    assert done.returncode == code
+    assert problem in done.stderr
+
+
+def test_attack_a_link_from_the_workspace_leads_to_no_other_folder(ci_agent: CIAgent, workspace: Path) -> None:
+    (workspace / "inside").mkdir()
+    (workspace.parent / "outside").symlink_to(workspace / "inside")
+    done = ci_agent("run", "--task", "task.yaml", "--state-dir", str(workspace.parent / "outside"))
+    assert done.returncode == 3
+    assert "lies in the workspace" in done.stderr
+
+
+def test_the_first_line_of_a_failure_is_what_a_subject_would_be(
+    run_again: CIAgent, workspace: Path, tmp_path: Path, script: Callable[[str], str]
+) -> None:
+    script(DENIED)
+    done = run_again()
+    first, blank, *_, last = done.stderr.splitlines()
+    assert (first, blank) == (f"ci-agent failed in {workspace}: denied, exit code 5", "")
+    assert last == f"Record     {state(tmp_path)['last']['transcript']}"
+    assert done.stdout == ""

@@ -1,0 +1,71 @@
+"""Old records go, and nothing else does."""
+
+import fcntl
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from ci_agent.transcript_folder import new_transcript, remove_old_transcripts
+
+NAMES = [f"2026-01-0{day}T04-17-00Z-0000000{day}.json" for day in range(1, 6)]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name in NAMES:
+        (tmp_path / name).write_text("{}")
+    return tmp_path
+
+
+def remove(folder: Path, keep: int) -> list[str]:
+    return list(remove_old_transcripts(folder, keep))
+
+
+def test_names_sort_by_time_and_never_meet(tmp_path: Path) -> None:
+    first = new_transcript(tmp_path, datetime(2026, 1, 2, 4, 17, 9, tzinfo=UTC))
+    assert first.name.startswith("2026-01-02T04-17-09Z-")
+    assert first != new_transcript(tmp_path, datetime(2026, 1, 2, 4, 17, 9, tzinfo=UTC))
+    first.write_text("{}")
+    (tmp_path / NAMES[0]).write_text("{}")
+    assert remove(tmp_path, 1) == []
+    assert os.listdir(tmp_path) == [first.name]
+
+
+def test_the_newest_stay(folder: Path) -> None:
+    assert remove(folder, 5) == []
+    assert sorted(os.listdir(folder)) == NAMES
+    assert remove(folder, 2) == []
+    assert sorted(os.listdir(folder)) == NAMES[-2:]
+
+
+def test_the_journal_of_a_killed_run_goes_with_it_and_counts_as_its_run(folder: Path) -> None:
+    (folder / NAMES[0]).rename(folder / f"{NAMES[0]}.journal")
+    (folder / f"{NAMES[4]}.journal").write_text("")
+    remove(folder, 4)
+    assert sorted(os.listdir(folder)) == sorted([*NAMES[1:], f"{NAMES[4]}.journal"])
+
+
+def test_the_journal_of_a_run_that_goes_on_stays_and_it_is_said(folder: Path) -> None:
+    journal = folder / f"{NAMES[0]}.journal"
+    journal.write_text('{"seq":1}\n')
+    with journal.open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        (problem,) = remove(folder, 4)
+    assert str(journal) in problem
+    assert "another run holds" in problem
+    assert journal.read_text() == '{"seq":1}\n'
+
+
+def test_attack_nothing_but_own_records_is_touched(folder: Path, tmp_path: Path) -> None:
+    others = ["notes.json", "2026-01-01.json", f"x{NAMES[0]}", f"{NAMES[0]}.bak", "2020-01-01T00-00-00Z-0000000g.json"]
+    for name in others:
+        (folder / name).write_text("canary")
+    directory, link = "2020-01-01T00-00-00Z-00000000.json", "2020-01-02T00-00-00Z-00000000.json"
+    (folder / directory).mkdir()
+    (folder / directory / "canary").write_text("canary")
+    (folder / link).symlink_to(folder / "notes.json")
+    remove(folder, 1)
+    assert sorted(os.listdir(folder)) == sorted([*others, NAMES[-1], directory, link])
+    assert (folder / directory / "canary").read_text() == "canary"
