@@ -48,11 +48,11 @@ def schedule_options(command: Decorated) -> Decorated:
 @contextmanager
 def open_schedule(flags: Mapping[str, Any], environment: Mapping[str, str]) -> Iterator[Schedule]:
     """Hold the state folder, from before it is read until it is written, or raise BusyError at once."""
-    transcript = _transcript(flags)
     if flags["state_dir"] is None:
-        yield Schedule(transcript, None, None, {}, None)
+        yield Schedule(_transcript(flags), None, None, {}, None)
         return
     folder, workspace = _private_folder(flags["state_dir"], "state", flags["workspace"]), Path(flags["workspace"])
+    transcript = _transcript(flags)
     with hold_lock(folder / "lock"):
         before = read_state(folder)
         values = state_values(before, workspace, environment)
@@ -93,13 +93,16 @@ def _transcript(flags: Mapping[str, Any]) -> Path | None:
 
 def _private_folder(given: str, what: str, workspace: str) -> Path:
     """Made when it is missing; what lies in the workspace, tools might change between two runs."""
-    folder = real_path(given)
+    try:
+        folder = real_path(given)
+    except ValueError as error:
+        raise ConfigurationError(f"the {what} folder {given!r} cannot be made: {error}") from error
     if folder.is_relative_to(real_path(workspace)):
         raise ConfigurationError(
             f"the {what} folder {given!r} lies in the workspace, where tools may write: put it elsewhere"
         )
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
-    except (OSError, ValueError) as error:
-        raise ConfigurationError(f"the {what} folder {given!r} cannot be made: {error}") from error
+    except OSError as error:
+        raise ConfigurationError(f"the {what} folder {given!r} cannot be made: {error.strerror}") from error
     return folder

@@ -178,6 +178,12 @@ def test_what_makes_no_sense_is_refused(args: tuple[str, ...], code: int, proble
     assert problem in done.stderr
 
 
+def test_a_name_that_no_folder_can_have_is_refused(ci_agent: CIAgent, workspace: Path) -> None:
+    (workspace / "config.yml").write_text('state-dir: "../a\\0b"\n')
+    done = ci_agent("run", "--task", "task.yaml", "--config", "config.yml")
+    assert (done.returncode, "cannot be made" in done.stderr) == (3, True)
+
+
 def test_attack_a_link_from_the_workspace_leads_to_no_other_folder(ci_agent: CIAgent, workspace: Path) -> None:
     (workspace / "inside").mkdir()
     (workspace.parent / "outside").symlink_to(workspace / "inside")
