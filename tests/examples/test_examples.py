@@ -22,6 +22,7 @@ COMMAND = [sys.executable, "-P", "-m", "ci_agent"]
 RECIPES = (
     "fix-lint-errors",
     "nightly-report",
+    "propose",
     "release-notes",
     "review-pull-request",
     "triage-issue",
