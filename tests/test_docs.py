@@ -10,7 +10,7 @@ import ci_agent
 from ci_agent import load_policy
 from ci_agent.policy.calls import expand_call
 from ci_agent.policy.checkup import run_own_tests
-from ci_agent.policy.document import ExamplesModel, LimitsModel, PolicyDocument, RuleModel, TestModel
+from ci_agent.policy.document import PROPOSAL_MODELS, ExamplesModel, LimitsModel, PolicyDocument, RuleModel, TestModel
 from ci_agent.providers.script import Script, ScriptedCall, ScriptedError, ScriptedTurn, ScriptedUsage, load_script
 from ci_agent.strict_yaml import load_yaml
 from ci_agent.tools.table import tools_without_a_run
@@ -80,7 +80,7 @@ def test_a_call_of_the_table_is_decided_as_it_says(
     assert (decision.effect, decision.rule_id or decision.code) == (answer, by), decision.reason
 
 
-@pytest.mark.parametrize("model", [PolicyDocument, RuleModel, LimitsModel, ExamplesModel, TestModel])
+@pytest.mark.parametrize("model", [PolicyDocument, RuleModel, LimitsModel, ExamplesModel, TestModel, *PROPOSAL_MODELS])
 def test_every_key_of_a_policy_is_in_its_example(model: type[BaseModel]) -> None:
     example = blocks("policy")[0]
     assert [key for key in model.model_fields if not re.search(rf"\b{key}:", example)] == []
