@@ -82,31 +82,28 @@ def test_what_is_proposed_stands_in_the_file_inert_and_behind_its_prefix(propose
     ]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"kind": "comment", "body": "x" * 200}, "the body has 209 characters, and 120 are the most"),
-        ({"kind": "comment", "body": f"The key is {SECRET}"}, "holds a secret"),
-        ({"kind": "comment", "body": f"Reversed {SECRET[::-1]}"}, "holds a secret"),
-        ({"kind": "comment", "body": "\u200b\u202e"}, "the body is empty"),
-        ({"kind": "comment"}, "A comment needs body."),
-        ({"kind": "comment", "body": "x", "labels": ["bug"]}, "A comment takes no labels"),
-        ({"kind": "comment", "body": "x", "number": 1}, "number"),
-        ({"kind": "label", "labels": ["admin"]}, "the label 'admin' may not be proposed: the labels are bug, docs"),
-        ({"kind": "label", "labels": []}, "labels"),
-        ({"kind": "issue", "title": "x", "body": "x"}, "kind"),
-        ({"kind": "release", "title": "x"}, "kind"),
-        ({"kind": "patch", "title": "x", "body": "x"}, "No file is changed that a patch may have (src/**)"),
-        ({"kind": "patch", "title": "x" * 300, "body": "x"}, "No file is changed"),
-    ],
-)
-def test_attack_what_breaks_a_bound_is_an_error_that_the_model_reads(
-    propose: Any, arguments: dict[str, Any], message: str
-) -> None:
-    transcript, file = propose(("propose", arguments))
-    ((is_error, told),) = results(transcript)
-    assert is_error
-    assert message in told
+BREAKING: list[tuple[dict[str, Any], str]] = [
+    ({"kind": "comment", "body": "x" * 200}, "the body has 209 characters, and 120 are the most"),
+    ({"kind": "comment", "body": f"The key is {SECRET}"}, "holds a secret"),
+    ({"kind": "comment", "body": f"Reversed {SECRET[::-1]}"}, "holds a secret"),
+    ({"kind": "comment", "body": "\u200b\u202e"}, "the body is empty"),
+    ({"kind": "comment"}, "A comment needs body."),
+    ({"kind": "comment", "body": "x", "labels": ["bug"]}, "A comment takes no labels"),
+    ({"kind": "comment", "body": "x", "number": 1}, "number"),
+    ({"kind": "label", "labels": ["admin"]}, "the label 'admin' may not be proposed: the labels are bug, docs"),
+    ({"kind": "label", "labels": []}, "labels"),
+    ({"kind": "issue", "title": "x", "body": "x"}, "kind"),
+    ({"kind": "release", "title": "x"}, "kind"),
+    ({"kind": "patch", "title": "x", "body": "x"}, "No file is changed that a patch may have (src/**)"),
+    ({"kind": "patch", "title": "x" * 300, "body": "x"}, "No file is changed"),
+]
+
+
+def test_attack_what_breaks_a_bound_is_an_error_that_the_model_reads(propose: Any) -> None:
+    transcript, file = propose(*(("propose", arguments) for arguments, _ in BREAKING))
+    told = results(transcript)
+    assert [is_error for is_error, _ in told] == [True] * len(BREAKING)
+    assert [text for (_, text), (_, message) in zip(told, BREAKING, strict=True) if message not in text] == []
     assert file["proposals"] == []
     assert SECRET not in json.dumps([transcript, file])
 

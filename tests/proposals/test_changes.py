@@ -43,11 +43,12 @@ def test_what_was_changed_added_and_deleted_is_one_patch_and_the_checkout_stays_
 
 def test_a_change_in_the_moment_of_the_commit_is_seen(checkout: Path, git: Git) -> None:
     """Same size, same time of change: only the content differs."""
-    git("status")
-    before = (checkout / "src/a.py").stat()
+    earlier = (checkout / "src/a.py").stat().st_mtime_ns - 10**10
+    os.utime(checkout / "src/a.py", ns=(earlier, earlier))
+    git("update-index", "--refresh")
     (checkout / "src/a.py").write_text("a = 2\n")
-    os.utime(checkout / "src/a.py", ns=(before.st_atime_ns, before.st_mtime_ns))
-    os.utime(checkout / ".git/index", ns=(before.st_atime_ns, before.st_mtime_ns))
+    os.utime(checkout / "src/a.py", ns=(earlier, earlier))
+    os.utime(checkout / ".git/index", ns=(earlier, earlier))
     assert patch_of(checkout).files == ("src/a.py",)
 
 

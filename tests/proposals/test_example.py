@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import ci_agent
+from ci_agent import load_policy
 
 EXAMPLE = Path(ci_agent.__file__).parent.parent / "examples" / "propose"
 
@@ -26,6 +27,14 @@ def command(checkout: Path, tmp_path: Path) -> Callable[..., subprocess.Complete
         )
 
     return call
+
+
+def test_the_policy_of_the_page_loads(tmp_path: Path) -> None:
+    page = (EXAMPLE.parent.parent / "docs" / "proposals.md").read_text()
+    text = page.partition("```yaml\n")[2].partition("```")[0]
+    policy = load_policy(text=text, workspace=tmp_path)
+    assert policy.source.proposals.kinds == ("comment", "label", "issue", "patch")
+    assert policy.decide("propose", {"kind": "comment", "body": "x"}).effect == "allow"
 
 
 def test_an_issue_is_answered_and_the_guide_mended_whatever_the_issue_asks_for(
