@@ -16,7 +16,7 @@ def detect_ci(environment: Environment) -> CIFacts | None:
 
     Of several the first in the table counts: a Jenkins may well run in a job of GitHub's.
     """
-    for name, mark, value, facts in _SERVICES:
+    for name, mark, value, facts in SERVICES:
         found = environment.get(mark, "").lower()
         if found and value in {found, None}:
             return CIFacts(name, *facts(environment))
@@ -69,7 +69,7 @@ def _teamcity(environment: Environment) -> Facts:
     return None, environment.get("BUILD_URL")
 
 
-_SERVICES: Final[tuple[tuple[str, str, str | None, Callable[[Environment], Facts]], ...]] = (
+SERVICES: Final[tuple[tuple[str, str, str | None, Callable[[Environment], Facts]], ...]] = (
     # "Default environment variables" of GitHub Actions.
     ("github", "GITHUB_ACTIONS", "true", _github),
     # "Predefined CI/CD variables" of GitLab.

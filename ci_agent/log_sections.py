@@ -24,6 +24,8 @@ _SECTIONS: Final[Mapping[str, tuple[str, str]]] = {
 }
 """The lines that open and close a section, by the service's name in `run.ci`."""
 
+FOLDING_SERVICES: Final = frozenset(_SECTIONS)
+
 LINE_COMMANDS: Final = frozenset({"github", "buildkite"})
 """Services that take a line for a command by how it begins; what the others look for, nothing printable holds."""
 
