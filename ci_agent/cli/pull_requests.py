@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-from ci_agent.ci_environment import is_pull_request
+from ci_agent.ci_environment import base_branch, is_pull_request
 from ci_agent.cli.options import given_config
 from ci_agent.cli.task_options import given_task
 from ci_agent.errors import ConfigurationError
@@ -65,7 +65,7 @@ def _require_one_repository(name: str) -> None:
 
 
 def _refusal(name: str, environment: Mapping[str, str]) -> ConfigurationError:
-    base = environment.get("GITHUB_BASE_REF") or environment.get("CI_MERGE_REQUEST_TARGET_BRANCH_NAME") or "main"
+    base = base_branch(environment) or "main"
     return ConfigurationError(
         f"{name!r} is a file of the pull request that this run is about, so its author would say what the run "
         f"may do: take it from the base with git:origin/{base}:PATH, or say --trust-head"
