@@ -31,7 +31,7 @@ def flags(options: dict[str, str]) -> list[str]:
         ({"--policy": "read-onyl"}, 3, "read-only"),
         ({"--policy": "latin.yml"}, 3, "latin.yml:1:11: byte 0xfc is not UTF-8: save the file as UTF-8"),
         ({"--policy": "wrong.yml"}, 3, "wrong.yml:3:5: "),
-        ({"--model": "gpt-9"}, 2, "'gpt-9' names no model. Give PROVIDER:MODEL; the providers are scripted, openai, "),
+        ({"--model": "gpt-9"}, 2, "'gpt-9' names no model. Give PROVIDER:MODEL; the providers are scripted, replay, openai, "),
         ({"--model": "scripted:"}, 2, "'scripted:' names no model"),
         ({"--model": "scripted:gone.yaml"}, 3, "cannot read the script 'gone.yaml': No such file or directory"),
         ({"--workspace": "nowhere"}, 3, "workspace 'nowhere' does not exist or cannot be entered"),
@@ -69,7 +69,7 @@ def test_one_clear_line_and_its_exit_code(
 def test_a_missing_model_is_answered_with_the_providers(ci_agent: Any) -> None:
     done = ci_agent("run", "--policy", "read-only", "Go.")
     assert done.returncode == 2
-    assert "Missing option '--model'. Give PROVIDER:MODEL; the providers are scripted, openai, " in done.stderr
+    assert "Missing option '--model'. Give PROVIDER:MODEL; the providers are scripted, replay, openai, " in done.stderr
 
 
 def test_a_missing_policy_is_a_usage_error(ci_agent: Any) -> None:

@@ -146,8 +146,8 @@ def test_bedrock_is_in_the_region_of_the_model_or_of_the_environment() -> None:
         where("bedrock")
 
 
-def test_every_provider_but_the_script_has_a_server() -> None:
-    assert set(SERVERS) == set(PROVIDERS) - {"scripted"}
+def test_every_provider_but_those_that_play_files_has_a_server() -> None:
+    assert set(SERVERS) == set(PROVIDERS) - {"scripted", "replay"}
 
 
 def test_the_key_is_in_the_first_variable_that_has_one() -> None:

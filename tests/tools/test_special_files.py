@@ -34,6 +34,13 @@ from ci_agent.tools.read import create_read_tool
 from ci_agent.tools.write import create_write_tool
 from ci_agent.workspace import open_workspace
 
+def peak_mb():
+    # Of this program alone: what getrusage tells counts what its parent held before it became this one.
+    if sys.platform == "darwin":
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 20
+    status = open("/proc/self/status").read()
+    return int(status.partition("VmHWM:")[2].split()[0]) >> 10
+
 makers = {"read": create_read_tool, "write": create_write_tool, "edit": create_edit_tool, "grep": create_grep_tool,
           "find": create_find_tool, "ls": create_ls_tool}
 root, name, calls = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
@@ -46,9 +53,7 @@ for arguments in calls:
         outcome, text = "ok", "".join(getattr(part, "text", "") for part in result.content)
     except ToolError as error:
         outcome, text = "error", str(error)
-    unit = 1 << 20 if sys.platform == "darwin" else 1 << 10
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // unit
-    print(json.dumps({"outcome": outcome, "text": text, "cpu_s": time.process_time() - started, "mb": memory}))
+    print(json.dumps({"outcome": outcome, "text": text, "cpu_s": time.process_time() - started, "mb": peak_mb()}))
 """
 
 EXTRA: dict[str, dict[str, Any]] = {
