@@ -100,7 +100,8 @@ def changed(repository: Path) -> list[str]:
 
 
 def test_every_recipe_is_tried_here() -> None:
-    assert sorted(path.parent.name for path in (ROOT / "examples").glob("*/task.yaml")) == list(RECIPES)
+    there = {path.parent.name for path in (ROOT / "examples").glob("*/task.yaml")}
+    assert there == {*RECIPES, "propose"}  # tests/proposals/test_example.py tries the last one
 
 
 @pytest.mark.parametrize("name", RECIPES)
