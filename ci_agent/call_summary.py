@@ -1,6 +1,8 @@
 """A tool call and its failure in a few words, the same in the log and in reports."""
 
 import json
+import re
+from collections.abc import Sequence
 from typing import Final
 
 from ci_agent.json_types import Json, JsonObject
@@ -21,11 +23,36 @@ def summarise_arguments(arguments: Json, raw: str) -> str:
     return _short(json.dumps(arguments, ensure_ascii=False) if telling is None else telling, MAX_SUMMARY_CHARS)
 
 
+_SAYS_WHY = re.compile(
+    r"\b(fatal|errors?|fail(ed|ure|ures)?|denied|refused|cannot|can't|unable|no such|not found|missing)\b|Error\b",
+    re.IGNORECASE,
+)
+_ONLY_A_STATUS = re.compile(r"make(\[\d+\])?: \*\*\* |npm (ERR!|error) (A complete log|\S*$|code |errno )")
+"""Lines of a program that say no more than that another one failed."""
+
+_MAX_SAYING_LINES = 200
+"""From the end; a program tells last why it failed."""
+
+
 def summarise_failure(text: str, details: JsonObject | None) -> str:
-    """The line of an error result that says most: the last one of a command that failed, else the first."""
+    """What an error result says, in a line: of a command that failed its status and the last line that tells why."""
     lines = text.strip().splitlines() or [""]
     ran = details is not None and ("exit_status" in details or "timed_out" in details)
-    return _short(lines[-1] if ran else lines[0], MAX_FAILURE_CHARS)
+    if not ran:
+        return _short(lines[0], MAX_FAILURE_CHARS)
+    *printed, status = lines
+    if not status.startswith("exit status "):
+        return _short(status, MAX_FAILURE_CHARS)
+    refused = bool(printed) and printed[-1].startswith("[The sandbox refused something ")
+    why = _telling_line(printed[:-1] if refused else printed)
+    told = f"{status} (perhaps the sandbox)" if refused else status
+    return _short(f"{told}: {why}" if why else told, MAX_FAILURE_CHARS)
+
+
+def _telling_line(printed: Sequence[str]) -> str:
+    lines = [line.strip()[: MAX_FAILURE_CHARS + 1] for line in printed[-_MAX_SAYING_LINES:]]
+    said = [line for line in lines if line and line != "(no output)" and not _ONLY_A_STATUS.match(line)]
+    return next((line for line in reversed(said) if _SAYS_WHY.search(line)), said[-1] if said else "")
 
 
 def _short(text: str, max_chars: int) -> str:

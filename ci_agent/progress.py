@@ -12,7 +12,7 @@ from ci_agent.terminal import printable, shortened
 
 _MAX_TOOL_CHARS = 40
 _MAX_SHOWN_LINES = 6
-"""Of each result, with `verbose`; the record has all of it."""
+"""Of each result, with `verbose`: the first, of a failed call the last; the record has all of it."""
 
 
 class ProgressLines:
@@ -33,7 +33,7 @@ class ProgressLines:
                 _ending(event.outcome),
             )
             if self._verbose:
-                self._result(_text_of(event.outcome))
+                self._result(_text_of(event.outcome), failed=event.outcome.status == "error")
         elif isinstance(event, MessageEnd) and isinstance(event.message, AssistantMessage):
             self._answer(event.message)
         elif isinstance(event, MessageUpdate) and isinstance(event.event, StreamNotice):
@@ -54,10 +54,15 @@ class ProgressLines:
     def _line(self, turn: int, *columns: str) -> None:
         self._write_line("  ".join([self._elapsed(), f"turn {turn}", *columns]))
 
-    def _result(self, text: str) -> None:
+    def _result(self, text: str, *, failed: bool) -> None:
         lines = text.splitlines()
         more = len(lines) - _MAX_SHOWN_LINES
-        self._text(lines if more <= 1 else [*lines[:_MAX_SHOWN_LINES], f"… and {more} more lines"])
+        if more <= 1:
+            self._text(lines)
+        elif failed:
+            self._text([f"{more} lines …", *lines[-_MAX_SHOWN_LINES:]])
+        else:
+            self._text([*lines[:_MAX_SHOWN_LINES], f"… and {more} more lines"])
 
     def _text(self, lines: Iterable[str]) -> None:
         for line in lines:

@@ -40,7 +40,7 @@ def test_each_call_is_one_line_with_its_time_its_turn_and_its_end() -> None:
         "   1.0s  turn 4  bash  git diff --stat  ok",
         "   2.0s  turn 4  bash  git push  denied by no-push",
         "   3.0s  turn 4  read  x  denied (default)",
-        "   4.0s  turn 4  bash  make\\ntest  error: exit status 2",
+        "   4.0s  turn 4  bash  make\\ntest  error: exit status 2: tests failed",
         "   5.0s  turn 4  read  y  error: y is a folder",
         '   6.0s  turn 4  nothing  {"a": 1}  cancelled',
     ]
@@ -61,6 +61,7 @@ def test_verbose_shows_results_and_answers_behind_a_prefix() -> None:
     assert lines(
         end("ls", "{}", ToolCallOutcome("ok", None, (TextContent("a\nb"),))),
         end("ls", "{}", ToolCallOutcome("ok", None, (TextContent("\n".join("12345678")),))),
+        end("bash", "{}", ToolCallOutcome("error", "execute", (TextContent("\n".join("12345678")),))),
         MessageEnd(answer),
         verbose=True,
     ) == [
@@ -70,6 +71,9 @@ def test_verbose_shows_results_and_answers_behind_a_prefix() -> None:
         "   2.0s  turn 4  ls  {}  ok",
         *(f"        | {number}" for number in "123456"),
         "        | … and 2 more lines",
+        "   3.0s  turn 4  bash  {}  error: 1",
+        "        | 2 lines …",
+        *(f"        | {number}" for number in "345678"),
         "        | Hm.",
         "        | Done.",
         "        | ::notice::x",

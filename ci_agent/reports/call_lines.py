@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from ci_agent.json_types import JsonObject
-from ci_agent.reports.calls import PROBLEMS, arguments_of, how_it_ended, tool_name
+from ci_agent.reports.calls import PROBLEMS, arguments_of, how_it_ended, timeless, tool_name
 from ci_agent.terminal import shortened
 
 STATUS_WIDTH: Final = 9
@@ -52,7 +52,7 @@ def _endings(calls: Sequence[JsonObject], *, shorten_repeats: bool) -> Iterator[
     first: dict[tuple[str, str, str], int] = {}
     for call in calls:
         ending = how_it_ended(call)
-        kind = (call["status"], tool_name(call), ending)
+        kind = (call["status"], tool_name(call), timeless(ending))
         told_by = first.setdefault(kind, call["seq"])
         repeats = shorten_repeats and call["status"] in PROBLEMS and told_by != call["seq"]
         yield f"as #{told_by}" if repeats else ending

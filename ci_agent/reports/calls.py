@@ -1,5 +1,6 @@
 """What the record says of a call, worded once for every report: printable, one line, bounded."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
@@ -18,6 +19,8 @@ MAX_TOOL_CHARS: Final = 20
 MAX_RULE_CHARS: Final = 120
 MAX_REASON_CHARS: Final = 240
 
+_TIME = re.compile(r"\d+(\.\d+)? ?(m?s|seconds)\b")
+
 
 def by_urgency(calls: Iterable[JsonObject]) -> list[JsonObject]:
     """By status, and in each status in the order of the run."""
@@ -33,9 +36,14 @@ def same_problems(calls: Iterable[JsonObject]) -> list[list[JsonObject]]:
     """Calls that a person would call the same thing, together; each group stands where its first call does."""
     groups: dict[tuple[str, ...], list[JsonObject]] = {}
     for call in calls:
-        shape = (call["status"], tool_name(call), arguments_of(call), decided_by(call), what_went_wrong(call))
+        shape = (call["status"], tool_name(call), arguments_of(call), decided_by(call), timeless(what_went_wrong(call)))
         groups.setdefault(shape, []).append(call)
     return list(groups.values())
+
+
+def timeless(told: str) -> str:
+    """`2 failed in 1.4s` is the same ending as `2 failed in 1.5s`."""
+    return _TIME.sub("", told)
 
 
 def counts_of(calls: Sequence[JsonObject]) -> str:

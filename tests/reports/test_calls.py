@@ -40,3 +40,12 @@ def test_no_call_fails_a_run_that_ended_otherwise(records: Any) -> None:
 def test_problems_come_by_urgency_and_equal_ones_together(records: Any) -> None:
     groups = same_problems(problems_of(records.transcript(some_calls(records))))
     assert [[call["seq"] for call in group] for group in groups] == [[3, 5], [4], [2]]
+
+
+def test_the_same_failure_that_took_another_time_is_the_same_problem(records: Any) -> None:
+    ended = [f"{failed} failed in {took}\nexit status 1" for failed, took in ((3, "1.38s"), (3, "2 s"), (4, "1.38s"))]
+    calls = [
+        records.call(number, "bash", {"command": "pytest"}, "error", text, details={"exit_status": 1})
+        for number, text in enumerate(ended, 1)
+    ]
+    assert [[call["seq"] for call in group] for group in same_problems(calls)] == [[1, 2], [3]]

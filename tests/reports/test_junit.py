@@ -68,12 +68,12 @@ def test_a_case_for_each_call_and_the_answer_beside_them(records: Any) -> None:
     suite = parsed(records.transcript(calls, result=records.result("denied", 5) | {"final_text": "Done & dusted."}))
     assert list(map(told, suite.findall("testcase"))) == [
         ("ci-agent.read", "read .env", "failure", "by no-env (p.yml:7)", "it is <secret>"),
-        ("ci-agent.bash", "bash make", "error", "execute", "exit status 2"),
+        ("ci-agent.bash", "bash make", "error", "execute", "exit status 2: cc"),
         ("ci-agent.bash", "bash make (2)", "passed"),
         ("ci-agent.a_b", "a.b {}", "skipped", None, "Cancelled"),
         ("ci-agent.bash", "bash x", "error", "interrupted", "Nobody knows"),
     ]
-    assert suite.findtext("testcase[2]/error") == "call 2, turn 1: execute: exit status 2\ncc\nexit status 2"
+    assert suite.findtext("testcase[2]/error") == "call 2, turn 1: execute: exit status 2: cc\ncc\nexit status 2"
     assert (suite.findtext("system-out") or "").endswith("cost unknown\n\nDone & dusted.")
 
 

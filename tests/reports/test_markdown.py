@@ -59,7 +59,7 @@ ci-agent policy explain --policy review --tool bash --args '{{"command": "git pu
 <tr><th>call</th><th>status</th><th>tool</th><th>arguments</th><th>rule</th><th>where it stands</th><th>why</th></tr>
 {row("&#35;1, &#35;3", "denied", "=read", "=.env", "=no-env", "=policy.yml&#58;7", "=it is secret")}
 {row("&#35;2", "denied", "=bash", "=git push", "default", "=nearest&#58; policy.yml&#58;4", no_push)}
-{row("&#35;4", "error", "=bash", "=make", "execute", "", "=exit status 2")}
+{row("&#35;4", "error", "=bash", "=make", "execute", "", "=exit status 2&#58; a.c&#58;1&#58; oops")}
 </table>
 
 ### Answer
@@ -92,7 +92,7 @@ exit status 2
 denied     #1  turn 1  read  .env      by no-env (policy.yml:7): it is secret
 denied     #2  turn 1  bash  git push  (default, nearest rule policy.yml:4): no policy rule allows running `git push`
 denied     #3  turn 2  read  .env      by no-env (policy.yml:7): it is secret
-error      #4  turn 2  bash  make      execute: exit status 2
+error      #4  turn 2  bash  make      execute: exit status 2: a.c:1: oops
 ok         #5  turn 3  ls    .         3 bytes, 0.2 s
 ```
 
