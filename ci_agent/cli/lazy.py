@@ -6,6 +6,8 @@ from typing import Any, TypeAlias
 
 import click
 
+from ci_agent.spelling import nearest
+
 CommandTable: TypeAlias = Mapping[str, tuple[str, str]]
 """A command's name to `module:function` and its summary."""
 
@@ -27,6 +29,14 @@ class LazyGroup(click.Group):
         command = getattr(importlib.import_module(module), name)
         assert isinstance(command, click.Command)  # noqa: S101 - the tables are ours; a test walks them
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in self.table and not args[0].startswith("-"):
+            meant = nearest(args[0], self.table)
+            ctx.fail(f"No such command {args[0]!r}." + (f" Did you mean {meant!r}?" if meant else ""))
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
         with formatter.section("Commands"):

@@ -61,7 +61,8 @@ def read_task_prompt(
     given = {**left, **_pairs(flags["inputs"], "--input"), **_files(flags["input_files"])}
     files = flags["prompt"]
     if files and not task.takes_files:
-        raise click.UsageError(f"{task.file} takes no files: its prompt has no {{{{ files }}}}.")
+        problem = f"{task.file} takes no files: its prompt has no {{{{ files }}}}. Add it there, or give no files."
+        raise click.UsageError(problem)
     prompt, texts = render_task(task, read_inputs(task.document.inputs, given, task.file), files)
     return prompt, (*_context(task), *texts)
 

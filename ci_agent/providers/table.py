@@ -61,7 +61,9 @@ class OpenModels:
 def parse_model(text: str) -> Model:
     """The model that `PROVIDER:MODEL` names; ValueError says which forms there are."""
     provider, colon, name = text.partition(":")
-    if provider not in PROVIDERS or not colon or not name:
+    if colon and name and provider not in PROVIDERS:
+        raise ValueError(f"{text!r} names no model: no provider is called {provider!r}. {known_models()}")
+    if not colon or not name:
         raise ValueError(f"{text!r} names no model. {known_models()}")
     return Model(provider, name)
 

@@ -201,3 +201,8 @@ def test_explain_asks_whether_another_tool_was_meant(ci_agent: Any, policy: Writ
     assert (done.returncode, done.stderr) == (0, "note: bsh is no built-in tool; did you mean bash?\n")
     known = ci_agent("policy", "explain", "--policy", policy(RULES), "--tool", "bash", "--args", '{"command": "ls"}')
     assert known.stderr == ""
+
+
+def test_explain_shows_how_arguments_are_written(ci_agent: Any, policy: Write) -> None:
+    done = ci_agent("policy", "explain", "--policy", policy(RULES), "--tool", "bash", "--args", "npm test")
+    assert done.stderr == """note: --args takes a JSON object, such as '{"command": "npm test"}'\n"""

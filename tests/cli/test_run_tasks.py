@@ -92,7 +92,7 @@ def test_what_does_not_fit_is_refused_before_anything_runs(
 def test_files_for_a_task_that_takes_none_are_refused(ci_agent: CIAgent, task: Path) -> None:
     task.write_text(TASK.replace("{{ files }}", "it"))
     done = ci_agent("run", "--task", "tasks/look.yaml", "a.py")
-    assert (done.returncode, "takes no files" in done.stderr) == (2, True)
+    assert (done.returncode, "takes no files: its prompt has no {{ files }}. Add it there" in done.stderr) == (2, True)
 
 
 def test_a_schema_in_the_task_holds_the_answer(ci_agent: CIAgent, task: Path) -> None:

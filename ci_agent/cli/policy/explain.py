@@ -1,6 +1,7 @@
 """`ci-agent policy explain`: calls decided as in a run, with what they would do."""
 
 import json
+import shlex
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
@@ -15,7 +16,7 @@ from ci_agent.ready_policy import load_policy
 from ci_agent.reports.decision import render_decision
 from ci_agent.spelling import nearest
 from ci_agent.strict_yaml import Place, raise_problems
-from ci_agent.terminal import printable
+from ci_agent.terminal import printable, shortened
 from ci_agent.text_files import read_text_file
 from ci_agent.tools.table import tools_without_a_run
 from ci_agent.transcript.as_json import decision_json
@@ -65,6 +66,7 @@ def explain_command(  # noqa: PLR0913, PLR0917 - one for each option
     tools = tools_without_a_run()
     if calls is None:
         _note_unknown([tool or ""], tools)
+        _note_no_json(tool or "", arguments or "")
         decisions = [explain_call(policy, tools, tool or "", arguments or "")]
         _show(decisions[0], output_format)
     else:
@@ -82,6 +84,16 @@ def _note_unknown(names: Iterable[str], tools: Collection[str]) -> None:
         meant = None if name in tools else nearest(name, tools)
         if meant:
             click.echo(f"note: {printable(name)} is no built-in tool; did you mean {meant}?", err=True)
+
+
+def _note_no_json(tool: str, arguments: str) -> None:
+    """A model that sends this is denied; a person has probably forgotten the braces."""
+    try:
+        parse_json(arguments)
+    except ValueError:
+        key = {"bash": "command", "fetch": "url"}.get(tool, "path")
+        meant = shortened(json.dumps({key: arguments[:100]}), 100)
+        click.echo(f"note: --args takes a JSON object, such as {printable(shlex.quote(meant))}", err=True)
 
 
 def _read_calls(file: str) -> list[_Call]:
