@@ -24,6 +24,11 @@ _PLACES = "ci_agent.config_places"
 
 _LARGEST = 10**9
 
+_PREFIX = "CI_AGENT_"
+
+_OTHER_VARIABLES = frozenset({"ACTION"})
+"""By this one the GitHub action knows where it lies."""
+
 _CONFIG = "ci_agent.config"
 """Key of the context's `meta`: the path of the config file."""
 
@@ -40,6 +45,9 @@ class SourcedOption(click.Option):
         except click.BadParameter as error:
             where = set_in(ctx, self)
             error.param_hint = f"{self.opts[0]}{where}" if where else error.param_hint
+            if isinstance(error, click.MissingParameter) and "--policy" in self.opts:
+                hint = "Give a policy's file, or a shipped one's name (ci-agent policy list)."
+                raise click.MissingParameter(hint, ctx, self) from error
             raise
 
 
@@ -84,7 +92,7 @@ def _set_in(name: str) -> str:
 
 def option(flag: str, *more: str, **attributes: Any) -> Callable[[Decorated], Decorated]:
     """`click.option` that also reads `CI_AGENT_` and the flag's name; `attributes` are click's own."""
-    variable = "CI_AGENT_" + flag.removeprefix("--").upper().replace("-", "_")
+    variable = _PREFIX + flag.removeprefix("--").upper().replace("-", "_")
     return click.option(flag, *more, envvar=variable, cls=SourcedOption, **attributes)
 
 
@@ -155,6 +163,16 @@ def read_text_or_stdin(path: str, what: str) -> str:
     if len(data) > MAX_TEXT_FILE_BYTES:
         raise click.UsageError(f"{what} on stdin is larger than {MAX_TEXT_FILE_BYTES} bytes")
     return decode_text(data, "<stdin>")
+
+
+def misspelt_variables(command: click.Command, environment: Iterable[str]) -> Iterator[str]:
+    """Variables that look like an option of the command and are none: a limit that is spelled wrong is no limit."""
+    known = {each.envvar.removeprefix(_PREFIX) for each in command.params if isinstance(each.envvar, str)}
+    for name in sorted(environment):
+        word = name.removeprefix(_PREFIX)
+        meant = None if word == name or word in known | _OTHER_VARIABLES else nearest(word, known)
+        if meant:
+            yield f"the variable {name} is no option; did you mean {_PREFIX}{meant}?"
 
 
 def given_environment() -> dict[str, str]:

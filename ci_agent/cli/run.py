@@ -3,7 +3,7 @@
 import sys
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,7 @@ from ci_agent.cli.options import (
     blamed_on,
     did_you_mean,
     given_environment,
+    misspelt_variables,
     option,
     read_config,
     read_text_or_stdin,
@@ -55,7 +56,7 @@ from ci_agent.progress import ProgressLines
 from ci_agent.prompts import ContextText
 from ci_agent.providers.table import known_models
 from ci_agent.ready_policy import load_policy
-from ci_agent.reports.failure import render_failure
+from ci_agent.reports.failure import failure_hints, render_failure
 from ci_agent.reports.outcome import outcome_line
 from ci_agent.reports.table import FORMATS
 from ci_agent.run_settings import Observers, RunResult, RunSettings
@@ -168,6 +169,8 @@ def run_command(**flags: Any) -> int:
 
     Every option can also be given as a CI_AGENT_* variable (--max-turns: CI_AGENT_MAX_TURNS).
     """
+    for problem in misspelt_variables(click.get_current_context().command, given_environment()):
+        click.echo(f"warning: {printable(problem)}", err=True)
     with open_schedule(flags, given_environment()) as schedule:
         return _scheduled_run(flags, schedule)
 
@@ -198,10 +201,14 @@ def _scheduled_run(flags: Mapping[str, Any], schedule: Schedule) -> int:
         log(f"warning: {problem}")
     exit_code: int = document["result"]["exit_code"]
     if not flags["quiet"]:
-        log(printable(outcome_line(document)))
+        log("\n".join([printable(outcome_line(document)), *_hints(document, result.transcript_path)]))
     elif exit_code:
         log(render_failure(document, result.transcript_path))
     return exit_code
+
+
+def _hints(document: JsonObject, transcript: Path | None) -> Iterator[str]:
+    return failure_hints(document, transcript) if document["result"]["exit_code"] else iter(())
 
 
 def _run(

@@ -1,8 +1,13 @@
-"""A run that failed, for the mail of a cron job: what would be its subject, then all that there is to say."""
+"""A run that failed: for the mail of a cron job what would be its subject, then all that there is to say; for a log
+that tells of the calls already, what it leaves open."""
 
+import os
+import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
 from ci_agent.json_types import JsonObject
+from ci_agent.reports.outcome import explain_commands, next_steps, why_it_ended
 from ci_agent.reports.text import render_text
 from ci_agent.terminal import one_line, printable
 
@@ -16,3 +21,15 @@ def render_failure(document: JsonObject, transcript: Path | None) -> str:
     subject = f"ci-agent failed{where}: {result['reason']}, exit code {result['exit_code']}"
     record = [f"Record     {printable(str(transcript.absolute()))}"] if transcript else []
     return "\n".join([one_line(subject, _MAX_SUBJECT_CHARS), "", render_text(document), *record])
+
+
+def failure_hints(document: JsonObject, transcript: Path | None) -> Iterator[str]:
+    """What stands beneath `outcome_line` when a run failed, a line each: why, what to do, where to read more."""
+    why = why_it_ended(document)
+    if why is not None and document["result"]["error"] is None:
+        yield f"  Why: {why}"
+    yield from (f"  Next: {step}" for step in next_steps(document))
+    yield from (f"  Why the first denial: {command}" for command in explain_commands(document, 1))
+    if transcript is not None:
+        shown = min(os.path.relpath(transcript), str(transcript.absolute()), key=len)
+        yield f"  All of it: ci-agent report {printable(shlex.quote(shown))}"

@@ -31,7 +31,16 @@ def flags(options: dict[str, str]) -> list[str]:
         ({"--policy": "read-onyl"}, 3, "read-only"),
         ({"--policy": "latin.yml"}, 3, "latin.yml:1:11: byte 0xfc is not UTF-8: save the file as UTF-8"),
         ({"--policy": "wrong.yml"}, 3, "wrong.yml:3:5: "),
+<<<<<<< HEAD
         ({"--model": "gpt-9"}, 2, "'gpt-9' names no model. Give PROVIDER:MODEL; the providers are scripted, replay, openai, "),
+=======
+        (
+            {"--model": "gpt-9"},
+            2,
+            "'gpt-9' names no model. Give PROVIDER:MODEL; the providers are scripted, replay, openai, ",
+        ),
+        ({"--model": "opnai:gpt-9"}, 2, "'opnai:gpt-9' names no model: no provider is called 'opnai'. Give PROVIDER:"),
+>>>>>>> 685c037 (wip2)
         ({"--model": "scripted:"}, 2, "'scripted:' names no model"),
         ({"--model": "scripted:gone.yaml"}, 3, "cannot read the script 'gone.yaml': No such file or directory"),
         ({"--workspace": "nowhere"}, 3, "workspace 'nowhere' does not exist or cannot be entered"),
@@ -74,7 +83,25 @@ def test_a_missing_model_is_answered_with_the_providers(ci_agent: Any) -> None:
 
 def test_a_missing_policy_is_a_usage_error(ci_agent: Any) -> None:
     done = ci_agent("run", "--model", "scripted:x", "Go.")
-    assert (done.returncode, "Missing option '--policy'" in done.stderr) == (2, True)
+    assert (done.returncode, "Missing option '--policy'. Give a policy's file, or a" in done.stderr) == (2, True)
+
+
+def test_a_command_that_does_not_exist_is_answered_with_the_nearest(ci_agent: Any) -> None:
+    for args, answer in (
+        (["repot", "t.json"], "No such command 'repot'. Did you mean 'report'?"),
+        (["policy", "sugest"], "No such command 'sugest'. Did you mean 'suggest'?"),
+        (["qqqqq"], "No such command 'qqqqq'.\n"),
+    ):
+        done = ci_agent(*args)
+        assert (done.returncode, answer in done.stderr) == (2, True), done.stderr
+
+
+def test_a_variable_that_is_spelled_wrong_is_told(ci_agent: Any, good: dict[str, str]) -> None:
+    names = ("CI_AGENT_MAXTURNS", "CI_AGENT_ACTION", "CI_AGENT_QQQQQ", "CI_AGENT_MAX_TOKENS")
+    done = ci_agent("run", *flags(good), "Go.", env=dict.fromkeys(names, "1000000"))
+    assert [line for line in done.stderr.splitlines() if line.startswith("warning: ")] == [
+        "warning: the variable CI_AGENT_MAXTURNS is no option; did you mean CI_AGENT_MAX_TURNS?"
+    ]
 
 
 @pytest.mark.parametrize("prompt", [[], [""], [" \n"], [b"gr\xfc\xdfe"], ["a", "--prompt-file", "b"]])

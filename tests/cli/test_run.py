@@ -231,6 +231,21 @@ def test_quiet_is_silent_on_success_and_loud_on_failure(ci_agent: Any, script: W
     assert "no key" in bad.stderr
 
 
+def test_the_log_of_a_failed_run_ends_in_why_and_what_to_do(ci_agent: Any, script: Write) -> None:
+    model = script("turns: [{tool_calls: [{name: bash, arguments: {command: ls}}]}, {text: hi}]")
+    bad = ci_agent("run", "--policy", "read-only", "--model", model, "--transcript", "a b.json", "--output=text", "Go.")
+    assert (bad.returncode, bad.stdout) == (5, "hi\n")
+    assert bad.stderr.splitlines()[-5:] == [
+        "denied, exit code 5; 1 call (1 denied); 0 tokens in, 0 out; cost unknown",
+        "  Why: 1 of 1 call was denied",
+        "  Next: If a denied call is wanted, ask `ci-agent policy explain` why it was denied and add a rule for it.",
+        "  Why the first denial: ci-agent policy explain --policy read-only --tool bash --args '{\"command\": \"ls\"}'",
+        "  All of it: ci-agent report 'a b.json'",
+    ]
+    good = ci_agent("run", "--policy", "read-only", "--model", script("turns: [{text: hi}]"), "--output=text", "Go.")
+    assert good.stderr.splitlines()[-1].startswith("completed, exit code 0")
+
+
 def test_options_come_from_flags_then_variables_then_the_config_file(
     ci_agent: Any, script: Write, workspace: Path
 ) -> None:
