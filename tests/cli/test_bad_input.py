@@ -31,16 +31,12 @@ def flags(options: dict[str, str]) -> list[str]:
         ({"--policy": "read-onyl"}, 3, "read-only"),
         ({"--policy": "latin.yml"}, 3, "latin.yml:1:11: byte 0xfc is not UTF-8: save the file as UTF-8"),
         ({"--policy": "wrong.yml"}, 3, "wrong.yml:3:5: "),
-<<<<<<< HEAD
-        ({"--model": "gpt-9"}, 2, "'gpt-9' names no model. Give PROVIDER:MODEL; the providers are scripted, replay, openai, "),
-=======
         (
             {"--model": "gpt-9"},
             2,
             "'gpt-9' names no model. Give PROVIDER:MODEL; the providers are scripted, replay, openai, ",
         ),
         ({"--model": "opnai:gpt-9"}, 2, "'opnai:gpt-9' names no model: no provider is called 'opnai'. Give PROVIDER:"),
->>>>>>> 685c037 (wip2)
         ({"--model": "scripted:"}, 2, "'scripted:' names no model"),
         ({"--model": "scripted:gone.yaml"}, 3, "cannot read the script 'gone.yaml': No such file or directory"),
         ({"--workspace": "nowhere"}, 3, "workspace 'nowhere' does not exist or cannot be entered"),
