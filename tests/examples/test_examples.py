@@ -102,6 +102,8 @@ def changed(repository: Path) -> list[str]:
 def test_every_recipe_is_tried_here() -> None:
     there = {path.parent.name for path in (ROOT / "examples").glob("*/task.yaml")}
     assert there == {*RECIPES, "propose"}  # tests/proposals/test_example.py tries the last one
+    index = (ROOT / "examples" / "README.md").read_text()
+    assert set(re.findall(r"^\| \[([a-z-]+)\]\(\1\) \|", index, re.MULTILINE)) == there
 
 
 @pytest.mark.parametrize("name", RECIPES)
