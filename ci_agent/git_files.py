@@ -63,9 +63,15 @@ def beside(name: str, other: str) -> str:
     if is_git_name(other) or other.startswith("/"):
         return other
     if not is_git_name(name):
-        return str(Path(name).parent / other)
+        return _tidy(str(Path(name).parent / other))
     revision, path = _split(name)
     return f"{PREFIX}{revision}:{posixpath.normpath(posixpath.join(posixpath.dirname(path), other))}"
+
+
+def _tidy(path: str) -> str:
+    """Without `a/../`, where that is the same file: reports show it, and the pages they stand on compare text."""
+    tidy = os.path.normpath(path)
+    return tidy if os.path.realpath(tidy) == os.path.realpath(path) else path
 
 
 def path_in(name: str) -> Path:

@@ -127,7 +127,8 @@ def test_git_runs_nothing_that_the_repository_or_the_environment_names(
     ("name", "other", "means"),
     [
         ("a/b.yml", "c.yml", "a/c.yml"),
-        ("a/b.yml", "../c.yml", "a/../c.yml"),
+        ("a/b.yml", "../c.yml", "c.yml"),
+        ("a/b/c.yml", "../../d/e.yml", "d/e.yml"),
         ("a/b.yml", "/c.yml", "/c.yml"),
         ("git:v1:a/b.yml", "c.yml", "git:v1:a/c.yml"),
         ("git:v1:a/b.yml", "../c.yml", "git:v1:c.yml"),
@@ -137,3 +138,10 @@ def test_git_runs_nothing_that_the_repository_or_the_environment_names(
 )
 def test_names_are_relative_to_the_file_that_says_them(name: str, other: str, means: str) -> None:
     assert beside(name, other) == means
+
+
+def test_a_name_that_leads_through_a_link_stays_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "real" / "tasks").mkdir(parents=True)
+    (tmp_path / "tasks").symlink_to("real/tasks")
+    monkeypatch.chdir(tmp_path)
+    assert beside("tasks/a.yaml", "../policy.yml") == "tasks/../policy.yml"

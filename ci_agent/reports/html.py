@@ -7,6 +7,7 @@ in `viewer/`, out of data that stands in the page. What models and tools wrote i
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator
 from html import escape
 from importlib.resources import files
@@ -33,6 +34,8 @@ from ci_agent.transcript.plain_json import well_formed
 _SCRIPTS: Final = ("text.js", "data.js", "rows.js", "details.js", "main.js")
 """In the order in which they need each other."""
 
+
+_QUOTED: Final = re.compile(r"`([^`]+)`")
 
 _MAX_PROBLEMS: Final = 50
 
@@ -100,12 +103,17 @@ def _head(document: JsonObject) -> Iterator[str]:
 
 def _outcome(document: JsonObject) -> Iterator[str]:
     good = document["result"]["exit_code"] == 0
-    yield f'<header class="outcome {"good" if good else "bad"}"><h1>{escape(conclusion(document))}</h1>'
+    yield f'<header class="outcome {"good" if good else "bad"}"><h1>{_prose(conclusion(document))}</h1>'
     told = why_it_ended(document)
     if told:
         yield f"<p>{escape(told)}</p>"
-    yield from (f'<p class="soft">{escape(step)}</p>' for step in next_steps(document))
+    yield from (f'<p class="soft">{_prose(step)}</p>' for step in next_steps(document))
     yield "</header>"
+
+
+def _prose(text: str) -> str:
+    """Words of our own, with what they quote in backticks set as code."""
+    return _QUOTED.sub(r"<code>\1</code>", escape(text))
 
 
 def _facts(document: JsonObject) -> Iterator[str]:
