@@ -23,7 +23,7 @@ _WORKFLOWS: Final[dict[System, tuple[str, str]]] = {
 
 
 @click.command("init", epilog="Example: ci-agent init --model openai:gpt-5 --dry-run")
-@click.argument("folder", metavar="DIR", default=".", type=click.Path(path_type=Path))
+@click.argument("folder", metavar="[DIR]", default=".", type=click.Path(path_type=Path))
 @click.option("--ci", type=click.Choice(get_args(System)), help="Which workflow to write. [default: what is found]")
 @click.option("--model", metavar="PROVIDER:MODEL", default="anthropic:claude-sonnet-5", show_default=True)
 @click.option("--dry-run", is_flag=True, help="Say what would be written, and write nothing.")

@@ -36,4 +36,7 @@ def pre_commit_command(
     except CIAgentError as error:
         show_error(error)
         code = error.exit_code
+    except click.UsageError as error:  # what its usage would say of `run` is no help here
+        show_error(CIAgentError(error.format_message()))
+        code = error.exit_code
     return EXIT_NEGATIVE if code else 0

@@ -116,6 +116,16 @@ def test_a_wrong_task_fails_with_what_is_wrong(repository: Path) -> None:
     assert "read-only" in done.stdout
 
 
+def test_a_task_that_takes_no_files_fails_with_what_to_do(repository: Path) -> None:
+    (repository / "task.yaml").write_text(TASK.replace("{{ files }}", "it"))
+    stage(repository, "a.txt")
+    run(repository, "git", "add", ".")
+    done = run(repository, str(PRE_COMMIT), "run")
+    assert (done.returncode, "- exit code: 1" in done.stdout) == (1, True)
+    assert "\nci-agent: task.yaml takes no files: its prompt has no {{ files }}. Add it there" in done.stdout
+    assert "Usage" not in done.stdout
+
+
 def test_five_hundred_files_are_one_run(repository: Path) -> None:
     names = [f"file number {number:03}.txt" for number in range(500)]
     stage(repository, *names)
