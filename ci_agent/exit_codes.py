@@ -61,7 +61,7 @@ EXIT_CODES: dict[ExitName, ExitCode] = {
         ExitCode(
             3,
             "configuration",
-            "a policy, task, tool or MCP file is invalid, the transcript cannot be written, or a required sandbox "
+            "a policy, task, script or schema is invalid, the transcript cannot be written, or a required sandbox "
             "is missing",
             "Correct what the message names and run again.",
         ),
