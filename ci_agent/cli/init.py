@@ -34,8 +34,11 @@ def init_command(folder: Path, ci: System | None, model: str, *, dry_run: bool) 
     places = dict(_PLACES) | ({_WORKFLOWS[system][0]: _WORKFLOWS[system][1]} if system in _WORKFLOWS else {})
     words = {"model": model, "version": __version__, "key": _key_variable(model)}
     for name, place in places.items():
-        text = files("ci_agent.starter").joinpath(name).read_text(encoding="utf-8")
-        click.echo(f"{_write(folder / place, Template(text).substitute(words), dry_run=dry_run):<8} {place}")
+        text = Template(files("ci_agent.starter").joinpath(name).read_text(encoding="utf-8")).substitute(words)
+        done = _write(folder / place, text, dry_run=dry_run)
+        click.echo(f"{done:<8} {place}")
+        if done == "there" and place == ".gitlab-ci.yml" and not _mentions_us(folder / place):
+            click.echo(f"It has no job for this task yet. Add:\n\n{text}")
     if system == "none":
         click.echo("No CI system was found: --ci github or --ci gitlab writes its workflow.")
     click.echo("Next: ci-agent policy check policies/review.yml; ci-agent doctor --task tasks/review.yaml")
@@ -55,6 +58,13 @@ def _write(path: Path, text: str, *, dry_run: bool) -> str:
     except OSError as error:
         raise ConfigurationError(f"{str(path)!r} cannot be written: {error.strerror}") from error
     return "written"
+
+
+def _mentions_us(path: Path) -> bool:
+    try:
+        return path.is_file() and b"ci-agent" in path.read_bytes()
+    except OSError:
+        return False
 
 
 def _find_system(folder: Path) -> System:

@@ -50,6 +50,15 @@ def test_nothing_that_is_there_is_written_over(ci_agent: CIAgent, workspace: Pat
     assert not (workspace / "elsewhere").exists()
 
 
+def test_a_pipeline_that_is_there_is_left_alone_and_its_job_is_shown(ci_agent: CIAgent, workspace: Path) -> None:
+    (workspace / ".gitlab-ci.yml").write_text("build:\n  script: [make]\n")
+    shown = ci_agent("init").stdout
+    assert "there    .gitlab-ci.yml\nIt has no job for this task yet. Add:\n\n# Reviews merge requests." in shown
+    assert (workspace / ".gitlab-ci.yml").read_text() == "build:\n  script: [make]\n"
+    (workspace / ".gitlab-ci.yml").write_text("review:\n  script: [ci-agent run]\n")
+    assert "Add:" not in ci_agent("init").stdout
+
+
 def test_a_dry_run_writes_nothing(ci_agent: CIAgent, workspace: Path) -> None:
     done = ci_agent("init", "--dry-run", "--ci", "gitlab")
     assert "would be .gitlab-ci.yml\n" in done.stdout
