@@ -95,7 +95,7 @@ def build_parts(  # noqa: PLR0913 - settings, and what is there around a run; th
     record = _played_record(settings, models[0])
     tool_settings = _tool_settings(settings, workspace, policy, environment, processes, confine)
     tool_settings = replace(tool_settings, confine_reader=create_confine_reader(sandbox))
-    proposals = _proposals(settings, workspace, redactor)
+    proposals = _proposals(settings, policy, redactor)
     tools = create_tools(
         replace(tool_settings, spill_filter=partial(StreamRedactor, redactor), proposing=_proposing(proposals))
     )
@@ -177,12 +177,14 @@ def _tool_settings(  # noqa: PLR0913, PLR0917 - the parts of a run, for which th
     )
 
 
-def _proposals(settings: RunSettings, workspace: Workspace, redactor: Redactor) -> ProposalsOfRun | None:
+def _proposals(settings: RunSettings, policy: Policy, redactor: Redactor) -> ProposalsOfRun | None:
     if not settings.propose:
         return None
-    bounds = settings.policy.source.proposals
+    bounds, workspace = policy.source.proposals, policy.site.workspace
     if not bounds.kinds:
         raise ConfigurationError("--proposals needs a policy that says what may be proposed: give it the key proposals")
+    if not policy.can_allow("propose"):
+        raise ConfigurationError("--proposals needs a rule that allows propose: add {id: propose, allow: propose}")
     search_path = _outside(settings.environment.get("PATH", os.defpath), workspace)
     return ProposalsOfRun(bounds, workspace.root, lambda text: bool(redactor.find(text)), {"PATH": search_path})
 

@@ -159,13 +159,23 @@ def test_attack_a_policy_without_proposals_has_no_tool_for_them(
     assert results(transcript)[0][0]
 
 
-def test_attack_a_rule_is_needed_as_for_every_tool(propose: Any) -> None:
-    rules = (
-        "proposals: {comment: {}}\nrules: [{id: change, allow: write}, {id: shut, deny: propose, because: CANARY}]\n"
-    )
-    transcript, file = propose(("propose", {"kind": "comment", "body": "x"}), rules=rules)
-    assert transcript["tool_calls"][0]["status"] == "denied"
-    assert file["proposals"] == []
+def test_a_policy_with_bounds_and_no_rule_is_told_what_it_lacks(
+    ci_agent: Any, script: Callable[[str], str], policy: Callable[[str], str]
+) -> None:
+    rules = policy("proposals: {comment: {}}\nrules: [{id: look, allow: read}]\n")
+    argv = ["run", "--policy", rules, "--model", script("turns: [{text: Done.}]"), "--proposals", "out.json", "Go."]
+    done = ci_agent(*argv)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "add {id: propose, allow: propose}" in done.stderr
+
+
+def test_attack_a_rule_narrows_it_as_it_does_every_tool(propose: Any) -> None:
+    rules = "proposals: {comment: {}, label: {names: bug}}\nrules:\n"
+    rules += "  - {id: out, allow: propose}\n  - {id: mute, deny: propose, args: {kind: {enum: [comment]}}}\n"
+    calls = [("propose", {"kind": "comment", "body": "x"}), ("propose", {"kind": "label", "labels": ["bug"]})]
+    transcript, file = propose(*calls, rules=rules)
+    assert [call["status"] for call in transcript["tool_calls"]] == ["denied", "ok"]
+    assert file["proposals"] == [{"kind": "label", "labels": ["bug"]}]
 
 
 def test_the_file_says_how_the_run_ended(propose: Any) -> None:

