@@ -252,6 +252,9 @@ def runner_commands(log: str) -> list[str]:
 
 _READ_LINE = re.compile("\r\n|\r|\n")
 _UNSEEN = frozenset({"Cc", "Cf", "Mn", "Me", "Zs", "Zl", "Zp"})
+_OTHER_SERVICES = re.compile(r"##(?:vso|teamcity)\[", re.IGNORECASE)
+"""Azure Pipelines and TeamCity look for these anywhere in a line; `log_parsers.py` has their whole ports."""
+
 _OLD_COMMAND = re.compile(r"##\[([^\] ]*)[^\]]*\]")
 
 
@@ -259,6 +262,8 @@ def _is_command(line: str) -> bool:
     start = next((at for at, char in enumerate(line) if unicodedata.category(char) not in _UNSEEN), len(line))
     name, marks, _ = line[start + 2 :].partition("::")
     if line.startswith("::", start) and marks and name.split(" ")[0].lower() in RUNNER_COMMANDS:
+        return True
+    if _OTHER_SERVICES.search(line):
         return True
     return any(found[1].lower() in RUNNER_COMMANDS for found in _OLD_COMMAND.finditer(line))
 
@@ -293,6 +298,9 @@ _HOSTILE_PIECES = (
     *(
         "##[add-mask]e",
         "##[group]",
+        "##vso[task.setvariable variable=PATH]",
+        "##TeamCity[",
+        "vso[",
         "##[error x=y;]z",
         "::endgroup::",
         "::set-env name=NODE_OPTIONS::x",

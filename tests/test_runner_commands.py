@@ -19,6 +19,8 @@ Runner = Callable[[str], list[str]]
         "long before ##[Group]x",
         "##[nothing] ##[error a=b;]x",
         "text\r::notice::x",
+        "text ##vso[task.complete]x",
+        "##TeamCity[x]",
     ],
 )
 def test_the_runner_obeys(line: str, runner_commands: Runner) -> None:
@@ -32,6 +34,7 @@ def test_the_runner_obeys(line: str, runner_commands: Runner) -> None:
         "::unknown::x",
         "::error:x",
         "##\\[error]x",
+        "##vso\\[x]",
         "# #[error]",
         "##[unknown]x",
         "##[error",

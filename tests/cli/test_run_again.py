@@ -4,7 +4,9 @@ import fcntl
 import json
 import os
 import re
+import signal
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,8 @@ from typing import Any
 import pytest
 
 CIAgent = Callable[..., Any]
+
+COMMAND = [sys.executable, "-P", "-m", "ci_agent"]
 
 TASK = """\
 task: 1
@@ -145,6 +149,34 @@ def test_a_state_whose_name_is_taken_is_no_success(run_again: CIAgent, tmp_path:
     assert "cannot be written" in done.stderr
     (record,) = (tmp_path / "records").iterdir()
     assert json.loads(record.read_text())["result"]["exit_code"] == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_run_that_was_cancelled_is_on_record_as_such_and_one_that_was_killed_leaves_nothing(
+    number: signal.Signals, run_again: CIAgent, workspace: Path, environment: dict[str, str], tmp_path: Path
+) -> None:
+    run_again()
+    before = state(tmp_path)
+    (workspace / "script.yaml").write_text("turns: [{text: x, delay_s: 60}]")
+    process = subprocess.Popen(
+        [*COMMAND, "run", "--task", "task.yaml", "--state-dir", str(tmp_path / "state")],
+        cwd=workspace,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stderr is not None
+    assert process.stderr.readline()  # its first line: it has begun
+    process.send_signal(number)
+    process.communicate(timeout=30)
+    after = state(tmp_path)
+    if number == signal.SIGKILL:
+        assert after == before
+    else:
+        assert (after["last"]["exit_code"], after["last"]["reason"]) == (143, "cancelled")
+    assert after["last_good"] == before["last_good"]
+    (workspace / "script.yaml").write_text(GOOD)
+    assert run_again().returncode == 0
 
 
 def test_the_newest_records_stay(run_again: CIAgent, tmp_path: Path) -> None:
