@@ -22,6 +22,7 @@ _RUN_SCRIPTS_BY_NAME: Final = frozenset({"bun", "pnpm", "yarn"})
 def find_narrow_patterns(subject: Subject) -> Iterator[LintFinding]:
     for rule in subject.own_rules:
         yield from _foreign(rule)
+        yield from _words_of_one(rule)
         if rule.effect == "deny" and not (rule.has or rule.args or rule.paths or rule.host):
             yield from _short_commands(subject, rule)
             yield from _folders_alone(subject, rule)
@@ -34,6 +35,18 @@ def _foreign(rule: Rule) -> Iterator[LintFinding]:
         if meant is not None:
             message = f"{rule.id}: {quote(pattern.text)} is about no command that anybody types: write {quote(meant)}"
             yield LintFinding("error", "matches-nothing", message, rule.id, rule.source)
+
+
+def _words_of_one(rule: Rule) -> Iterator[LintFinding]:
+    """`[git, status]` is two commands, and was probably meant as one of two words."""
+    texts = [pattern.text for pattern in command_patterns(rule)]
+    first = texts[0] if texts else ""
+    for word in texts[1:]:
+        if find_profile(word) is None and _is_subcommand([first, word]):
+            meant = f"{first} {word}"
+            message = f"{quote(word)} stands as a command of its own: write {quote(meant)} if it belongs to {first}"
+            yield warning("matches-nothing", rule, message)
+            return
 
 
 def _meant(pattern: CommandPattern) -> str | None:

@@ -40,6 +40,28 @@ def test_colons_and_slashes_that_belong_to_a_command_are_fine(lint: Lint, patter
 
 
 @pytest.mark.parametrize(
+    ("commands", "word", "meant"),
+    [("[git, status]", "status", "git status"), ("[npm, node, publish]", "publish", "npm publish")],
+)
+@pytest.mark.parametrize("effect", ["allow", "deny"])
+def test_words_of_one_command_that_stand_as_commands_are_shown(
+    lint: Lint, effect: str, commands: str, word: str, meant: str
+) -> None:
+    findings = lint(f"rules: [{{id: a, {effect}: bash, command: {commands}}}]")
+    message = (
+        f'a: "{word}" stands as a command of its own: write "{meant}" if it belongs to {meant.split(maxsplit=1)[0]}'
+    )
+    assert found(findings, "matches-nothing") == [("warning", message, None)]
+
+
+@pytest.mark.parametrize(
+    "commands", ["[ls, cat, wc]", "[[git, status]]", '["git status", status2]', '["git log", "ls"]', "[git, make]"]
+)
+def test_commands_that_stand_beside_each_other_are_fine(lint: Lint, commands: str) -> None:
+    assert found(lint(f"rules: [{{id: a, allow: bash, command: {commands}}}]"), "matches-nothing") == []
+
+
+@pytest.mark.parametrize(
     ("pattern", "longer", "call"),
     [
         ("git push", "git push **", "git push x"),
