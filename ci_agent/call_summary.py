@@ -27,6 +27,7 @@ _SAYS_WHY = re.compile(
     r"\b(fatal|errors?|fail(ed|ure|ures)?|denied|refused|cannot|can't|unable|no such|not found|missing)\b|Error\b",
     re.IGNORECASE,
 )
+_REFUSED = re.compile(r"denied|not permitted|read-only file system|unreachable|cross-device link", re.IGNORECASE)
 _ONLY_A_STATUS = re.compile(r"make(\[\d+\])?: \*\*\* |npm (ERR!|error) (A complete log|\S*$|code |errno )")
 """Lines of a program that say no more than that another one failed."""
 
@@ -44,15 +45,15 @@ def summarise_failure(text: str, details: JsonObject | None) -> str:
     if not status.startswith("exit status "):
         return _short(status, MAX_FAILURE_CHARS)
     refused = bool(printed) and printed[-1].startswith("[The sandbox refused something ")
-    why = _telling_line(printed[:-1] if refused else printed)
+    why = _telling_line(printed[:-1], _REFUSED) if refused else _telling_line(printed, _SAYS_WHY)
     told = f"{status} (perhaps the sandbox)" if refused else status
     return _short(f"{told}: {why}" if why else told, MAX_FAILURE_CHARS)
 
 
-def _telling_line(printed: Sequence[str]) -> str:
+def _telling_line(printed: Sequence[str], telling: re.Pattern[str]) -> str:
     lines = [line.strip()[: MAX_FAILURE_CHARS + 1] for line in printed[-_MAX_SAYING_LINES:]]
     said = [line for line in lines if line and line != "(no output)" and not _ONLY_A_STATUS.match(line)]
-    return next((line for line in reversed(said) if _SAYS_WHY.search(line)), said[-1] if said else "")
+    return next((line for line in reversed(said) if telling.search(line)), said[-1] if said else "")
 
 
 def _short(text: str, max_chars: int) -> str:

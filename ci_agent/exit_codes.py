@@ -55,7 +55,7 @@ EXIT_CODES: dict[ExitName, ExitCode] = {
             1,
             "negative",
             "completed, but with a negative outcome: a test, a check or a call failed, or the output had no reader",
-            "Read the failed calls and the error in the record.",
+            "Read the failed calls, the notes and the error in the record.",
         ),
         ExitCode(2, "usage", "the command line is wrong", "See `ci-agent COMMAND --help`."),
         ExitCode(

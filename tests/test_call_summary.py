@@ -17,6 +17,10 @@ TRACEBACK = 'Traceback (most recent call last):\n  File "x.py", line 1\nurllib.e
             "exit status 2 (perhaps the sandbox): cp: cannot create 'a': Permission denied",
         ),
         (f"{TRACEBACK}make: *** [f] Error 1\nexit status 2", "exit status 2: urllib.error.URLError: <urlopen error>"),
+        (
+            f"FAILED t.py::t - PermissionError: [Errno 13] Permission denied\n1 failed\n{NOTE}\nexit status 1",
+            "exit status 1 (perhaps the sandbox): FAILED t.py::t - PermissionError: [Errno 13] Permission denied",
+        ),
         ("Error: it broke\n\nNode.js v20\nexit status 1", "exit status 1: Error: it broke"),
         ("cc\na.c:1: oops\n\nexit status 2", "exit status 2: a.c:1: oops"),
         ("(no output)\nexit status 1", "exit status 1"),
