@@ -12,6 +12,7 @@ from ci_agent.errors import ConfigurationError
 from ci_agent.policy.load import load_policy_source
 from ci_agent.policy.rules import PolicySource
 from ci_agent.proposals.apply import Means, apply_proposals, described, file_problems
+from ci_agent.proposals.branch import clone_url
 from ci_agent.proposals.commands import command_lines
 from ci_agent.proposals.file import Patch, ProposalsFile, proposals_schema, read_proposals
 from ci_agent.proposals.github_api import github
@@ -78,9 +79,9 @@ def apply_command(  # noqa: PLR0913 - one for each option
         if token is None:
             click.echo("\n".join(command_lines(file, source.proposals, target)))
             return 0
-        means = Means(
-            stack.enter_context(github(target.repository, token, environment)), repository, token, environment
-        )
+        remote_url = clone_url(target.repository, environment)
+        api = stack.enter_context(github(target.repository, token, environment))
+        means = Means(api, repository, remote_url, token)
         return _apply(file, source, target, means)
 
 
@@ -128,4 +129,6 @@ def _token(name: str | None, environment: Mapping[str, str]) -> str | None:
     token = environment.get(name, "").strip()
     if not token:
         raise ConfigurationError(f"--token-env {name}: no such variable is set, or it is empty")
+    if not (token.isascii() and token.isprintable()):
+        raise ConfigurationError(f"--token-env {name}: the variable holds characters that no token has")
     return token

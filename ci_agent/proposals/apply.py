@@ -1,12 +1,12 @@
 """Proposals applied: a file that anybody may have written is checked again, whole, before anything of it is done."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar, assert_never
 
 from ci_agent.policy.proposal_bounds import PatchBounds
 from ci_agent.policy.rules import PolicySource
-from ci_agent.proposals.branch import branch_name, clone_url, commit, patch_problems, push
+from ci_agent.proposals.branch import branch_name, commit, patch_problems, push
 from ci_agent.proposals.check import HoldsSecret, problems_of
 from ci_agent.proposals.file import Comment, Issue, Labels, Patch, Proposal, ProposalsFile
 from ci_agent.proposals.github_api import GitHub, GitHubError
@@ -32,8 +32,9 @@ class Means:
     github: GitHub
     repository: PrivateRepository | None
     """None: there is no patch."""
+    remote_url: str
+    """Where branches are pushed to."""
     token: str = field(repr=False)
-    environment: Mapping[str, str] = field(repr=False)
 
 
 def file_problems(
@@ -103,7 +104,7 @@ def _apply_patch(patch: Patch, file: ProposalsFile, source: PolicySource, target
     repository, bounds = _needed(means.repository), _needed(source.proposals.patch)
     branch = branch_name(file, bounds)
     commit_id = commit(repository, file, patch)
-    push(repository, commit_id, branch, clone_url(target.repository, means.environment), means.token)
+    push(repository, commit_id, branch, means.remote_url, means.token)
     into = _needed(target.into)
     return means.github.open_pull_request(title=patch.title, body=patch.body, branch=branch, into=into)
 

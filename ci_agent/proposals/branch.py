@@ -1,6 +1,7 @@
 """A proposed patch as a commit on a new branch: checked without a work tree, pushed without force."""
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
@@ -24,6 +25,8 @@ _IDENTITY: Final = {
     "GIT_COMMITTER_EMAIL": AUTHOR_EMAIL,
 }
 
+_BINARY: Final = re.compile("^GIT binary patch", re.MULTILINE)
+
 _SHOWN_OF_RUN_ID: Final = 13
 
 
@@ -40,6 +43,9 @@ def patch_problems(repository: PrivateRepository, patch: Patch, bounds: PatchBou
     """Why the patch is none that may be applied here. It is applied to an index of our own; no file is written."""
     if patch.base != repository.head:
         yield f"the patch is against {patch.base}, and {repository.head} is checked out here"
+        return
+    if _BINARY.search(patch.diff):  # it may unpack to a thousand times its size
+        yield "the patch has binary parts, and a patch changes text alone"
         return
     try:
         repository.git("read-tree", "--reset", patch.base)
@@ -96,8 +102,6 @@ def _tree(repository: PrivateRepository) -> str:
 @contextmanager
 def _credential(token: str) -> Iterator[int]:
     """A descriptor on which git's credential helper finds the token: neither an argument nor a variable holds it."""
-    if not token.isprintable():
-        raise GitError("the token is none: it has characters that no token has")
     reading, writing = os.pipe()
     try:
         os.write(writing, f"username=x-access-token\npassword={token}\n".encode())

@@ -310,11 +310,11 @@ def test_a_branch_that_is_there_is_never_written_to(job: Job, github: GitHubStan
 
 @pytest.mark.parametrize("variable", ["GITHUB_API_URL", "GITHUB_SERVER_URL"])
 @pytest.mark.parametrize("url", ["http://example.com", "https://x@example.com", "file:///srv", "https://"])
-def test_attack_the_token_goes_to_no_address_in_the_clear(job: Job, variable: str, url: str) -> None:
-    written = job.document(job.patch() if variable == "GITHUB_SERVER_URL" else COMMENT)
-    done = job.apply(written, "--token-env", "GITHUB_TOKEN", **{variable: url})
-    assert done.returncode == 3
-    assert "a token goes to a plain https address alone" in done.stderr
+def test_attack_the_token_goes_to_no_address_in_the_clear(
+    job: Job, github: GitHubStandIn, variable: str, url: str
+) -> None:
+    written = job.document(COMMENT, job.patch())
+    assert "a token goes to a plain https address alone" in refused(job, github, written, **{variable: url})
 
 
 def test_the_token_is_in_no_argument_and_no_variable_of_git(job: Job, tmp_path: Path) -> None:
@@ -336,12 +336,12 @@ def test_the_token_is_in_no_argument_and_no_variable_of_git(job: Job, tmp_path: 
 # What it refuses: whoever wrote the file, nothing of it is done
 
 
-def refused(job: Job, github: GitHubStandIn, written: object) -> str:
+def refused(job: Job, github: GitHubStandIn, written: object, **environment: str) -> str:
     """The message; nothing was sent, not even what was right beside it."""
     proposals = job.folder / "proposals.json"
     proposals.write_text(written if isinstance(written, str) else json.dumps(written))
     argv = [str(proposals), "--policy", str(job.folder / "policy.yml"), "--token-env", "GITHUB_TOKEN"]
-    runner = CliRunner(env=job.environment)
+    runner = CliRunner(env={**job.environment, **environment})
     done = runner.invoke(apply_command, [*argv, "--checkout", str(job.checkout)], standalone_mode=False)
     assert isinstance(done.exception, CIAgentError), done.output
     assert (done.exception.exit_code, done.stdout, github.posted, github.refused) == (3, "", [], 0)
@@ -427,6 +427,7 @@ def new_file(path: str, text: str = "CANARY", mode: str = "100644") -> str:
         (new_file("src/x.py", TOKEN), "holds a secret"),
         (new_file("src/x.py", "x" * 3_000), "2000 are the most"),
         ("not a diff\n", "does not apply"),
+        (new_file("src/x.bin").partition("---")[0] + "GIT binary patch\nliteral 9999999999\n", "has binary parts"),
         (DIFF.replace("a = 1", "a = 7"), "does not apply"),
         ("--- a/src/a.py\n+++ b/src/a.py\n@@ -1 +1 @@\n-a = 1\n+a = 1\n", "the patch changes nothing"),
     ],
@@ -494,6 +495,11 @@ def test_a_token_that_is_not_there_is_an_error_before_anything_is_done(job: Job)
     done = job.apply(job.document(COMMENT), "--token-env", "NO_SUCH")
     assert (done.returncode, done.stdout) == (3, "")
     assert "--token-env NO_SUCH: no such variable is set" in done.stderr
+
+
+def test_attack_a_token_with_a_header_in_it_is_refused_and_not_shown(job: Job, github: GitHubStandIn) -> None:
+    message = refused(job, github, job.document(COMMENT), GITHUB_TOKEN=f"{TOKEN}\r\nX-Evil: 1")
+    assert "characters that no token has" in message
 
 
 def test_the_schema_is_printed_and_takes_what_is_applied(job: Job) -> None:

@@ -15,7 +15,7 @@ from ci_agent.workspace import open_workspace
 Lint: TypeAlias = Callable[..., list[LintFinding]]
 
 SCHEMAS: dict[str, JsonObject] = {
-    name: {"type": "object"} for name in ("read", "write", "edit", "grep", "find", "ls", "bash", "fetch")
+    name: {"type": "object"} for name in ("read", "write", "edit", "grep", "find", "ls", "bash", "fetch", "propose")
 }
 
 

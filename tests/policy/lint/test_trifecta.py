@@ -77,3 +77,12 @@ def test_a_part_that_comes_from_a_base_counts(lint: Lint, tmp_path: Path) -> Non
     (tmp_path / "base.yml").write_text(f"policy: 1\nrules: [{TEXT}, {WAY_OUT}]\n")
     findings = trifecta(lint(f"extends: {tmp_path}/base.yml\nrules: [{SECRET}]"))
     assert [each.rule_id for each in findings] == ["secret"]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "found"), [("{comment: {}}", 1), ("{patch: {paths: x}}", 1), ("{label: {names: bug}}", 0)]
+)
+def test_what_is_proposed_is_a_way_out_but_for_labels(lint: Lint, kinds: str, found: int) -> None:
+    """A comment can say what it holds in words that no redaction knows."""
+    rules = f"rules: [{TEXT}, {SECRET}, {{id: say, allow: propose}}]\nproposals: {kinds}"
+    assert len(trifecta(lint(rules))) == found
