@@ -31,5 +31,11 @@ def failure_hints(document: JsonObject, transcript: Path | None) -> Iterator[str
     yield from (f"  Next: {step}" for step in next_steps(document))
     yield from (f"  Why the first denial: {command}" for command in explain_commands(document, 1))
     if transcript is not None:
-        shown = min(os.path.relpath(transcript), str(transcript.absolute()), key=len)
-        yield f"  All of it: ci-agent report {printable(shlex.quote(shown))}"
+        yield f"  All of it: ci-agent report {printable(shlex.quote(_shorter(transcript)))}"
+
+
+def _shorter(path: Path) -> str:
+    try:
+        return min(os.path.relpath(path), str(path.absolute()), key=len)
+    except OSError:  # the current folder is gone
+        return str(path)
