@@ -81,7 +81,7 @@ def build_parts(  # noqa: PLR0913 - settings, and what is there around a run; th
     _refuse_missing_spill_folder(settings.spill_folder)
     refuse_never_passed(settings.pass_env)
     workspace = settings.policy.site.workspace
-    records = tuple(path for path in (place.journal, place.document, settings.lock) if path)
+    records = tuple(path for path in (place.journal, place.document, settings.lock, *settings.state_files) if path)
     environment = child_environment(settings.environment, settings.pass_env, settings.secret_env)
     environment |= trace_variables
     around = surroundings(settings.environment, records, {**environment, "TMPDIR": ""})

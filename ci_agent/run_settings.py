@@ -55,6 +55,8 @@ class RunSettings:
     propose: bool = False
     """Let the model propose what the policy's `proposals` name; they are in the result."""
     sandbox: Requested = "auto"
+    state_files: tuple[Path, ...] = ()
+    """What runs leave for one another; no tool may write it."""
     secret_files: tuple[Path, ...] = ()
     """Files that no command may read, such as one that holds a key; the sandbox sees to it."""
     secret_env: tuple[str, ...] = ()

@@ -299,6 +299,7 @@ def _settings(flags: Mapping[str, Any], schedule: Schedule) -> RunSettings:
         fail_on_divergence=flags["fail_on_divergence"],
         propose=flags["proposals"] is not None,
         sandbox=flags["sandbox"],
+        state_files=schedule.state_files,
         secret_files=_secret_files(flags["api_key_file"]),
         secret_env=flags["secret_env"],
         pass_env=flags["pass_env"],

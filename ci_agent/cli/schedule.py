@@ -14,10 +14,21 @@ from ci_agent.cli.options import option
 from ci_agent.errors import ConfigurationError
 from ci_agent.json_types import JsonObject
 from ci_agent.lock import hold_lock
-from ci_agent.run_state import RunState, StateKey, past_run, read_state, seen_revision, state_values, write_state
+from ci_agent.run_state import (
+    STATE_FILE,
+    RunState,
+    StateKey,
+    past_run,
+    read_state,
+    seen_revision,
+    state_values,
+    write_state,
+)
 from ci_agent.transcript_folder import new_transcript, remove_old_transcripts
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+_LOCK = "lock"
 
 _OPTIONS = (
     option("--state-dir", metavar="DIR", help="Leave for the next run how this one ended, and lock out a second one."),
@@ -37,6 +48,10 @@ class Schedule:
     revision: str | None
     """What is checked out now."""
 
+    @property
+    def state_files(self) -> tuple[Path, ...]:
+        return () if self.state_folder is None else (self.state_folder / STATE_FILE, self.state_folder / _LOCK)
+
 
 def schedule_options(command: Decorated) -> Decorated:
     """`--state-dir`, `--transcript-dir` and `--keep-transcripts`."""
@@ -53,7 +68,7 @@ def open_schedule(flags: Mapping[str, Any], environment: Mapping[str, str]) -> I
         return
     folder, workspace = _private_folder(flags["state_dir"], "state", flags["workspace"]), Path(flags["workspace"])
     transcript = _transcript(flags)
-    with hold_lock(folder / "lock"):
+    with hold_lock(folder / _LOCK):
         before = read_state(folder)
         values = state_values(before, workspace, environment)
         yield Schedule(transcript, folder, before, values, seen_revision(workspace, environment))

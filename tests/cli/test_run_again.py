@@ -56,6 +56,20 @@ def run_again(ci_agent: CIAgent, tmp_path: Path) -> CIAgent:
     return run
 
 
+def begun(workspace: Path, environment: dict[str, str], tmp_path: Path, *args: str) -> subprocess.Popen[bytes]:
+    """A run that has said its first line."""
+    process = subprocess.Popen(
+        [*COMMAND, "run", "--task", "task.yaml", "--state-dir", str(tmp_path / "state"), *args],
+        cwd=workspace,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stderr is not None
+    assert process.stderr.readline()
+    return process
+
+
 def prompts(folder: Path) -> list[str]:
     records = [json.loads((folder / name).read_text()) for name in sorted(os.listdir(folder))]
     return [record["messages"][0]["content"][0]["text"] for record in records]
@@ -133,22 +147,55 @@ def test_a_state_that_cannot_be_written_is_no_success(run_again: CIAgent, tmp_pa
     assert "the state" in done.stderr
 
 
-def test_a_state_whose_name_is_taken_is_no_success(run_again: CIAgent, tmp_path: Path, workspace: Path) -> None:
+def test_a_state_that_can_no_longer_be_written_is_no_success(
+    workspace: Path, environment: dict[str, str], tmp_path: Path
+) -> None:
     """As when the disk is full: found out at the run's end, and said in its record."""
-    (workspace / "script.yaml").write_text(
-        "turns: [{tool_calls: [{id: go, name: bash, arguments: {command: mkdir STATE}}]}, {text: Done.}]".replace(
-            "STATE", str(tmp_path / "state" / "last-run.json")
+    (workspace / "script.yaml").write_text("turns: [{text: Done., delay_s: 1}]")
+    process = begun(workspace, environment, tmp_path, "--transcript", str(tmp_path / "t.json"))
+    (tmp_path / "state" / "last-run.json").mkdir()
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 1
+    assert b"cannot be written: Is a directory" in errors
+    assert json.loads((tmp_path / "t.json").read_text())["result"]["exit_code"] == 1
+
+
+def test_attack_no_tool_writes_what_the_next_run_shall_know(
+    run_again: CIAgent, workspace: Path, tmp_path: Path, script: Callable[[str], str]
+) -> None:
+    """Although the policy opens the folder: whoever names the last revision hides commits from the next run."""
+    run_again()
+    good = state(tmp_path)["last_good"]
+    folder = tmp_path / "state"
+    script(
+        json.dumps(
+            {
+                "turns": [
+                    {
+                        "tool_calls": [
+                            {"name": "write", "arguments": {"path": f"{folder}/last-run.json", "content": "canary"}},
+                            {"name": "bash", "arguments": {"command": f"rm {folder}/last-run.json"}},
+                            {"name": "bash", "arguments": {"command": f"mv {folder} {tmp_path}/away"}},
+                            {"name": "bash", "arguments": {"command": f"touch {folder}/lock"}},
+                            {"name": "write", "arguments": {"path": f"{tmp_path}/other", "content": "allowed"}},
+                        ]
+                    },
+                    {"text": "Done."},
+                ]
+            }
         )
     )
-    (workspace / "policy.yml").write_text(
-        f"policy: 1\nrules: [{{id: go, allow: bash, command: 'mkdir *', paths: ['{tmp_path}/**']}}]\n"
+    rules = (
+        "rules:\n"
+        f"  - {{id: files, allow: write, path: ['{tmp_path}/**']}}\n"
+        f"  - {{id: commands, allow: bash, command: ['rm **', 'mv **', 'touch **'], paths: ['{tmp_path}/**']}}\n"
     )
-    (workspace / "task.yaml").write_text(TASK.replace("policy: read-only", "policy: policy.yml"))
-    done = run_again()
-    assert done.returncode == 1
-    assert "cannot be written" in done.stderr
-    (record,) = (tmp_path / "records").iterdir()
-    assert json.loads(record.read_text())["result"]["exit_code"] == 1
+    (workspace / "policy.yml").write_text(f"policy: 1\n{rules}")
+    assert run_again("--policy", "policy.yml", "--fail-on-denied", "any").returncode == 5
+    newest = max((tmp_path / "records").iterdir())
+    statuses = [call["status"] for call in json.loads(newest.read_text())["tool_calls"]]
+    assert statuses == ["denied"] * 4 + ["ok"]
+    assert state(tmp_path)["last_good"] == good
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
@@ -158,15 +205,7 @@ def test_a_run_that_was_cancelled_is_on_record_as_such_and_one_that_was_killed_l
     run_again()
     before = state(tmp_path)
     (workspace / "script.yaml").write_text("turns: [{text: x, delay_s: 60}]")
-    process = subprocess.Popen(
-        [*COMMAND, "run", "--task", "task.yaml", "--state-dir", str(tmp_path / "state")],
-        cwd=workspace,
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-    )
-    assert process.stderr is not None
-    assert process.stderr.readline()  # its first line: it has begun
+    process = begun(workspace, environment, tmp_path)
     process.send_signal(number)
     process.communicate(timeout=30)
     after = state(tmp_path)
