@@ -48,7 +48,7 @@ def problem_of(folder: Path, text: str) -> str:
 
 def test_paths_are_beside_the_file_and_shipped_policies_are_not(task: Task, tmp_path: Path) -> None:
     folder = tmp_path / "tasks"
-    assert task.policy == str(folder / "../policies/night.yml")
+    assert task.policy == str(tmp_path / "policies" / "night.yml")
     assert task.context_files == (str(folder / "style.md"),)
     assert task.output_schema_file == str(folder / "answer.schema.json")
     assert write(tmp_path, "task: 1\nprompt: Go.\npolicy: read-only\n").policy == "read-only"
