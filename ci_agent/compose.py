@@ -5,12 +5,10 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ci_agent import __version__
 from ci_agent.agent.loop import LoopConfig, run_loop
 from ci_agent.cancellation import CancelToken
 from ci_agent.ci_environment import detect_ci
@@ -27,19 +25,19 @@ from ci_agent.messages import Message, TextContent, UserMessage
 from ci_agent.policy.counting import create_before_tool_call
 from ci_agent.precautions import guarded_files, secrets_of, warnings_of
 from ci_agent.process import Processes, open_processes
-from ci_agent.prompts import build_system_prompt, build_user_prompt
+from ci_agent.prompts import build_user_prompt
 from ci_agent.provider import Context, StreamOptions
 from ci_agent.replay import ReplayWatch
 from ci_agent.result_budget import ResultBudget
 from ci_agent.run_parts import RunParts, build_parts
 from ci_agent.run_settings import Observers, RunResult, RunSettings
+from ci_agent.run_start import first_lines, start_of_run, system_prompt
 from ci_agent.spelling import counted
 from ci_agent.structured_output import StructuredOutput
-from ci_agent.transcript.place import Place, find_place, finish_record, open_journal
+from ci_agent.transcript.place import find_place, finish_record, open_journal
 from ci_agent.transcript.plain_json import plain
 from ci_agent.transcript.recorder import Recorder
 from ci_agent.transcript.redact import Redactor
-from ci_agent.transcript.run_facts import PolicyFacts, RunStart, SandboxFacts
 
 if TYPE_CHECKING:
     from ci_agent.tracing import RunTrace
@@ -89,9 +87,10 @@ def run(
         recorder = Recorder(journal, redactor, _now, time.monotonic)
         guarded = guarded_files(settings)
         before = take_fingerprints(guarded)
-        recorder.run_start(_start(settings, parts))
+        recorder.run_start(start_of_run(settings, parts))
         processes.prepare()
-        _say_where(settings, observers, parts, place, recovered)
+        for line in first_lines(settings, parts, place, recovered):
+            observers.note(line)
         for warning in warnings_of(settings, parts, processes, cancel):
             observers.note(f"warning: {warning}")
             recorder.note("security", warning)
@@ -175,7 +174,7 @@ def _execute(settings: RunSettings, parts: RunParts, witnesses: _Witnesses, canc
         options=_options(settings, parts),
         abandon_after_s=ABANDON_AFTER_S,
     )
-    context = Context(_system_prompt(settings, parts), (), parts.offered)
+    context = Context(system_prompt(settings, parts), (), parts.offered)
     replay = _replay_watch(parts, witnesses)
     more = [listener.observe for listener in (replay, trace) if listener is not None]
     emit = _emit_to(recorder, watch.observe, observers.observe, *more)
@@ -227,15 +226,6 @@ def _options(settings: RunSettings, parts: RunParts) -> StreamOptions:
     )
 
 
-def _system_prompt(settings: RunSettings, parts: RunParts) -> str:
-    additions = [settings.append_system_prompt, parts.output.instruction() if parts.output else None]
-    return build_system_prompt(
-        str(parts.workspace.root),
-        replacement=settings.system_prompt,
-        addition="\n\n".join(filter(None, additions)) or None,
-    )
-
-
 def _prompt(settings: RunSettings) -> UserMessage:
     return UserMessage((TextContent(build_user_prompt(settings.prompt, settings.context)),), _now())
 
@@ -278,55 +268,6 @@ def _time_limit(timeout_s: float, cancel: CancelToken) -> Iterator[Callable[[], 
         yield fired.is_set
     finally:
         timer.cancel()
-
-
-def _start(settings: RunSettings, parts: RunParts) -> RunStart:
-    source = settings.policy.source
-    return RunStart(
-        id=parts.run_id,
-        version=__version__,
-        workspace=str(parts.workspace.root),
-        model=parts.model,
-        options=_recorded_options(settings, parts),
-        policy=PolicyFacts(source.name, source.sha256, len(source.rules), asdict(parts.limits)),
-        sandbox=SandboxFacts(parts.sandbox.kind, settings.sandbox, parts.sandbox.abi),
-        ci=detect_ci(settings.environment),
-    )
-
-
-def _recorded_options(settings: RunSettings, parts: RunParts) -> JsonObject:
-    """What was asked of the model; what was left to its provider is left out."""
-    asked = settings.model_settings
-    options = {
-        "system_prompt": _system_prompt(settings, parts),
-        "fallbacks": list(asked.fallbacks) or None,
-        "base_url": asked.base_url,
-        "thinking": asked.thinking,
-        "temperature": asked.temperature,
-        "max_output_tokens": asked.max_output_tokens,
-        "shrink": asked.shrink,
-    }
-    return {name: value for name, value in options.items() if value is not None}
-
-
-def _say_where(
-    settings: RunSettings, observers: Observers, parts: RunParts, place: Place, recovered: Path | None
-) -> None:
-    record = place.document or place.journal
-    policy = parts.policy.source
-    rules = f"policy {policy.name} ({counted(len(policy.rules), 'rule')})"
-    observers.note(f"{parts.model}  {rules}  sandbox {parts.sandbox}  record {record}")
-    if parts.sandbox.why_none is not None:
-        observers.note(f"commands are held by the policy alone: {parts.sandbox.why_none}")
-    for name in parts.loosened:
-        observers.note(f"{name}: the policy's own limit is lower and counts")
-    for name in settings.secret_env:
-        if not settings.environment.get(name):
-            observers.note(f"--secret-env {name}: no such variable is set, nothing is hidden for it")
-    if parts.proposals is None and policy.proposals.kinds:
-        observers.note("the policy lets things be proposed, and nobody takes them: name a file with --proposals")
-    if recovered is not None:
-        observers.note(f"an earlier run was killed; its record is in {recovered}")
 
 
 def _now() -> datetime:

@@ -41,7 +41,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ),
     ("event_text", "explain", "ready_policy", "recorded_runs", "run_settings", "tasks", "transcript_folder"),
     ("ending", "readiness", "run_parts", "starter"),
-    ("precautions",),
+    ("precautions", "run_start"),
     ("compose",),
     ("cli",),
     ("__main__",),
