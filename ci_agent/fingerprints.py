@@ -55,7 +55,14 @@ def _is_open_as(descriptor: int, status: os.stat_result) -> bool:
 
 
 def _fingerprint(path: Path) -> str:
-    """What kind of thing it is, and of a file the digest of its content. Its name may lead to something else by now."""
+    """What kind of thing it is, where a link leads, and of a file the digest of its content.
+
+    Its name may lead to something else by now.
+    """
+    try:
+        return f"link to {os.readlink(path)}"
+    except OSError:
+        pass
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError as error:

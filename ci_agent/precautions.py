@@ -21,7 +21,8 @@ def secrets_of(settings: RunSettings) -> tuple[str, ...]:
 
 def guarded_files(settings: RunSettings) -> tuple[Path, ...]:
     """What only the CI runner and the person write. The policy denies it already; a program may do it all the same."""
-    return (*runner_command_files(settings.environment), *map(Path, settings.policy.source.files))
+    policy = settings.policy.source
+    return (*runner_command_files(settings.environment), *map(Path, (*policy.files, *policy.links)))
 
 
 def warnings_of(settings: RunSettings, parts: RunParts, processes: Processes, cancel: CancelToken) -> Iterator[str]:

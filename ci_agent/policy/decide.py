@@ -45,7 +45,8 @@ def compile_policy(
 
     `analyse` and `interpret` are seams for tests.
     """
-    policy_files = (Path(os.path.realpath(file)) for file in source.files)
+    links = (link for link in map(Path, source.links) if workspace.contains(link))
+    policy_files = (*(Path(os.path.realpath(file)) for file in source.files), *links)
     around = replace(around, records=(*around.records, *policy_files))
     anchors = Anchors(workspace.root, around.home)
     rules = []

@@ -119,3 +119,50 @@ def test_a_policy_that_was_changed_is_told_and_went_on_to_hold(
     assert not (workspace / "canary").exists()
     assert (done.returncode, document["result"]["reason"]) == (9, "tampered")
     assert str(workspace / "policy.yml") in document["result"]["error"]
+
+
+ATTACKS_ON_THE_LINK = {
+    "another link": "import os\nos.remove('ci/policy.yml')\nos.symlink('../evil.yml', 'ci/policy.yml')",
+    "a file": "import os\nos.replace('evil.yml', 'ci/policy.yml')",
+    "another folder": "import os\nos.rename('ci', 'old')\nos.rename('other', 'ci')",
+}
+
+
+@pytest.fixture
+def linked_policy(workspace: Path) -> str:
+    """A policy outside of the workspace, by a link in it."""
+    for folder in ("ci", "other"):
+        (workspace / folder).mkdir()
+    rules = '[{id: all, allow: bash, command: ["python3 build.py", "mv **", "rm **", "ln **"]}]'
+    (workspace.parent / "policy.yml").write_text(f"policy: 1\nrules: {rules}\n")
+    (workspace / "ci/policy.yml").symlink_to(workspace.parent / "policy.yml")
+    for evil in ("evil.yml", "other/policy.yml"):
+        (workspace / evil).write_text("policy: 1\nrules: [{id: canary, allow: bash, command: '**'}]\n")
+    return "ci/policy.yml"
+
+
+@pytest.mark.parametrize("attack", ATTACKS_ON_THE_LINK)
+def test_attack_lead_the_link_to_the_policy_elsewhere_for_the_next_run(
+    ci_agent: "CIAgent", script: Callable[[str], str], workspace: Path, linked_policy: str, attack: str
+) -> None:
+    (workspace / "build.py").write_text(ATTACKS_ON_THE_LINK[attack])
+    call = {"name": "bash", "arguments": {"command": "python3 build.py"}}
+    model = script(f"turns:\n  - tool_calls: [{json.dumps(call)}]\n  - text: Done.\n")
+    done = ci_agent("run", "--policy", linked_policy, "--model", model, "Build.")
+    assert "canary" in (workspace / linked_policy).read_text(), "the attack has failed by itself"
+    assert done.returncode == 9
+    assert str(workspace / linked_policy) in json.loads(done.stdout)["result"]["error"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["mv ci old", "rm -r ci", "rm ci/policy.yml", "mv evil.yml ci/policy.yml", "ln -sfn ../evil.yml ci/policy.yml"],
+)
+def test_attack_take_the_link_to_the_policy_away_by_a_command(
+    ci_agent: "CIAgent", script: Callable[[str], str], workspace: Path, linked_policy: str, command: str
+) -> None:
+    call = {"name": "bash", "arguments": {"command": command}}
+    model = script(f"turns:\n  - tool_calls: [{json.dumps(call)}]\n  - text: Done.\n")
+    done = ci_agent("run", "--policy", linked_policy, "--model", model, "Build.")
+    assert [call["status"] for call in json.loads(done.stdout)["tool_calls"]] == ["denied"]
+    assert (workspace / linked_policy).readlink() == workspace.parent / "policy.yml"
