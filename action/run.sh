@@ -3,6 +3,10 @@
 # process, so that the runner's signals reach it.
 set -euo pipefail
 
+# No program that is started here, pip among them, finds the key in its environment.
+declare +x key=$INPUT_API_KEY # a variable of that name that the workflow exports would stay exported
+unset INPUT_API_KEY
+
 fail() {
   echo "::error title=ci-agent::$1"
   exit 3
@@ -54,7 +58,7 @@ more=
 [ "$INPUT_EXTRA_ARGS" = "[]" ] || more=$("$environment/bin/python" -I "$CI_AGENT_ACTION/action/extra_args.py") || fail "the input extra-args is no JSON list of texts"
 [ -z "$more" ] || eval "args+=($more)" # words that extra_args.py has quoted
 
-[ -z "$INPUT_API_KEY" ] || args+=(--api-key-file /dev/fd/3)
+[ -z "$key" ] || args+=(--api-key-file /dev/fd/3)
 if [ -n "$INPUT_PROMPT" ]; then
   args+=(--prompt-file -)
 fi
@@ -64,6 +68,6 @@ while IFS= read -r line || [ -n "$line" ]; do
 done <<<"$INPUT_TASK_FILES"
 
 # The key goes over a descriptor: no variable and no argument of what is started here holds it.
-key=$INPUT_API_KEY prompt=$INPUT_PROMPT
-unset INPUT_API_KEY "${!INPUT_@}"
+prompt=$INPUT_PROMPT
+unset "${!INPUT_@}"
 exec "$environment/bin/python" -I -m ci_agent run "${args[@]}" -- ${files[@]+"${files[@]}"} 3<<<"$key" <<<"$prompt"
