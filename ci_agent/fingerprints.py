@@ -12,7 +12,7 @@ Fingerprints: TypeAlias = Mapping[Path, str]
 
 MAX_FILES_OF_A_FOLDER = 1_000
 MAX_BYTES_OF_A_FILE = 64 * 1024 * 1024
-"""Of a longer file its beginning, its length and its time of change count."""
+"""Of a longer file its beginning, its length and its time of change count, the one that no program can set."""
 
 _CHUNK_BYTES = 1024 * 1024
 _OWN_OUTPUT = (1, 2)
@@ -72,7 +72,7 @@ def _fingerprint(path: Path) -> str:
         os.close(descriptor)
         return f"kind {stat.S_IFMT(status.st_mode):o}"
     with open(descriptor, "rb") as file:
-        changed = f", changed {status.st_mtime_ns}" if status.st_size > MAX_BYTES_OF_A_FILE else ""
+        changed = f", changed {status.st_ctime_ns}" if status.st_size > MAX_BYTES_OF_A_FILE else ""
         return f"file of {status.st_size} bytes, {_digest(file)}{changed}"
 
 

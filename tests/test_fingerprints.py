@@ -83,6 +83,27 @@ def test_the_end_of_a_huge_file_counts_by_its_length_and_age(tmp_path: Path) -> 
     assert changed_since(before, [path]) == [path]
 
 
+def test_attack_set_back_the_clock_of_a_huge_file(tmp_path: Path) -> None:
+    path = tmp_path / "huge"
+    path.touch()
+    os.truncate(path, MAX_BYTES_OF_A_FILE + 10)
+    before, status = take_fingerprints([path]), path.stat()
+    with path.open("r+b") as file:
+        file.seek(MAX_BYTES_OF_A_FILE)
+        file.write(b"canary")
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert changed_since(before, [path]) == [path]
+
+
+def test_attack_lead_a_link_elsewhere(tmp_path: Path) -> None:
+    path = tmp_path / "link"
+    path.symlink_to("before")
+    before = take_fingerprints([path])
+    path.unlink()
+    path.symlink_to("canary")
+    assert changed_since(before, [path]) == [path]
+
+
 def test_what_this_process_writes_to_as_its_stdout_is_its_own_to_change(tmp_path: Path) -> None:
     script = """if True:
         import sys
