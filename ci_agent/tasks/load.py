@@ -14,9 +14,8 @@ from ci_agent.tasks.document import InputModel, TaskDocument
 from ci_agent.tasks.inputs import value_problem
 from ci_agent.terminal import shortened
 
-REFERENCE: Final = re.compile(r"\{\{\s*+(?P<name>(?:[^{}\s]++(?:\s++(?!\}\}))?+)*+)\s*+\}\}")
-"""`{{ NAME }}` in a prompt. Nothing in it is tried twice: where blanks could be part of both sides, a prompt of blanks
-would take for ever."""
+REFERENCE: Final = re.compile(r"\{\{(?P<name>[^{}]*)\}\}")
+"""`{{ NAME }}` in a prompt; blanks around the name are not part of it."""
 
 FILES: Final = "files"
 """The reference that stands for the files of the run."""
@@ -37,7 +36,7 @@ class Task:
 
     @property
     def takes_files(self) -> bool:
-        return any(found["name"] == FILES for found in REFERENCE.finditer(self.document.prompt))
+        return any(found["name"].strip() == FILES for found in REFERENCE.finditer(self.document.prompt))
 
 
 def load_task(path: str | Path) -> Task:
@@ -95,7 +94,7 @@ def _spec_problems(spec: InputModel) -> Iterator[str]:
 
 def _check_references(document: TaskDocument, read: YamlDocument) -> None:
     for found in REFERENCE.finditer(document.prompt):
-        name, shown = found["name"], shortened(found[0], 100)
+        name, shown = found["name"].strip(), shortened(found[0], 100)
         spec = document.inputs.get(name)
         if name != FILES and spec is None:
             meant = nearest(name, [FILES, *document.inputs])

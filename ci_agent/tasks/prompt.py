@@ -13,7 +13,7 @@ def render_task(task: Task, values: Mapping[str, Value], files: Sequence[str]) -
 
     Files stand one a line, as JSON strings: whoever names a file cannot write lines of the prompt.
     """
-    filled = REFERENCE.sub(lambda found: _filled(found["name"], values, files), task.document.prompt)
+    filled = REFERENCE.sub(lambda found: _filled(found["name"].strip(), values, files), task.document.prompt)
     texts = {name: values[name] for name, spec in task.document.inputs.items() if spec.type == "text"}
     return filled, tuple(ContextText(f"the input {name}", str(text)) for name, text in texts.items() if text)
 

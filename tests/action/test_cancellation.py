@@ -18,10 +18,13 @@ import ci_agent
 
 ROOT = Path(ci_agent.__file__).parent.parent
 
+MARK = f"4711.{os.getpid()}"
+"""Seconds that only the commands of this process wait for: other tests run at the same time."""
+
 POLICY = 'policy: 1\nrules: [{id: wait, allow: bash, command: ["touch **", "setsid **", "sleep *"]}]\n'
 SCRIPT = """\
 turns:
-  - tool_calls: [{name: bash, arguments: {command: "touch begun && setsid sleep 4711 && sleep 4711"}}]
+  - tool_calls: [{name: bash, arguments: {command: "touch begun && setsid sleep MARK && sleep MARK"}}]
   - text: Done.
 """
 
@@ -42,7 +45,7 @@ class Cancelled:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "policy.yml").write_text(POLICY)
-    (tmp_path / "script.yaml").write_text(SCRIPT)
+    (tmp_path / "script.yaml").write_text(SCRIPT.replace("MARK", MARK))
     return tmp_path
 
 
@@ -69,7 +72,7 @@ def cancel(entry: list[str], folder: Path, environment: dict[str, str], record: 
 def orphans() -> list[str]:
     """Commands of the run that are still there."""
     found = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True).stdout
-    return [line for line in found.splitlines() if "sleep 4711" in line and "touch begun" not in line]
+    return [line for line in found.splitlines() if f"sleep {MARK}" in line and "touch begun" not in line]
 
 
 def wait_for(record: Path) -> None:
