@@ -30,7 +30,7 @@ def publish(
 ) -> list[str]:
     """Write what is asked for; returns a line for each thing that could not be. To be called when the run is over and
     the runner's files have been looked at."""
-    problems = []
+    problems: list[str] = []
     if _wants(kinds, "github-outputs"):
         text = outputs_text(step_outputs(document, transcript))
         problems += _append(environment, "GITHUB_OUTPUT", text)

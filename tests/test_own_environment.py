@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-
 CANARY = b"canary-0123456789abcdef"
 
 SUBJECT = """

@@ -29,7 +29,7 @@ _ARGUMENT_BYTES = 100_000
 _JOINING = rb"""IFS=; eval "IFS=\$' \t\n'; set --; $*" """.rstrip()
 
 
-def create_bash_tool(  # noqa: PLR0913 - settings of the tool, all but two by name
+def create_bash_tool(  # noqa: PLR0913, PLR0917 - settings of the tool, all but three by name
     workspace: Workspace,
     environment: Mapping[str, str],
     processes: Processes,
@@ -44,8 +44,8 @@ def create_bash_tool(  # noqa: PLR0913 - settings of the tool, all but two by na
     """`environment` is what commands get, all of it: see `child_environment`.
 
     Bash is looked for when the first command runs, in the `usual_folders`, then on PATH. With a `spill_folder` the
-    whole output of each call goes through a `spill_filter` to a new file in it, which the details name. `confine` is asked right before each
-    call how its commands are kept in.
+    whole output of each call goes through a `spill_filter` to a new file in it, which the details name. `confine` is
+    asked right before each call how its commands are kept in.
     """
     bash: str | None = None
 

@@ -239,7 +239,7 @@ def test_the_log_of_a_failed_run_ends_in_why_and_what_to_do(ci_agent: Any, scrip
         "denied, exit code 5; 1 call (1 denied); 0 tokens in, 0 out; cost unknown",
         "  Why: 1 of 1 call was denied",
         "  Next: If a denied call is wanted, ask `ci-agent policy explain` why it was denied and add a rule for it.",
-        "  Why the first denial: ci-agent policy explain --policy read-only --tool bash --args '{\"command\": \"ls\"}'",
+        '  Why the first denial: ci-agent policy explain --policy read-only --tool bash --args \'{"command": "ls"}\'',
         "  All of it: ci-agent report 'a b.json'",
     ]
     good = ci_agent("run", "--policy", "read-only", "--model", script("turns: [{text: hi}]"), "--output=text", "Go.")

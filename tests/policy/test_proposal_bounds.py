@@ -71,7 +71,8 @@ def test_what_is_wrong_is_said_with_its_place(proposals: str, message: str) -> N
 def base(tmp_path: Path) -> Path:
     (tmp_path / "base.yml").write_text(
         f"policy: 1\n{RULES}proposals:\n  comment: {{max_count: 2, max_chars: 100, prefix: 'Bot:'}}\n"
-        "  label: {names: [bug, docs], max_count: 5}\n  patch: {paths: ['src/**'], max_bytes: 500, branch_prefix: bot/}\n"
+        "  label: {names: [bug, docs], max_count: 5}\n"
+        "  patch: {paths: ['src/**'], max_bytes: 500, branch_prefix: bot/}\n"
     )
     return tmp_path
 
