@@ -47,6 +47,7 @@ FILES = {
     "policy.yml": POLICY,
     "good.yaml": GOOD,
     "denied.yaml": DENIED,
+    "stubborn.yaml": "turns:\n" + 9 * "  - text: No.\n",
     "schema.json": json.dumps({"type": "object", "required": ["found"]}),
     "other.json": json.dumps({"type": "array"}),
     "task.yaml": TASK,
@@ -143,7 +144,8 @@ def test_a_denied_call_fails_the_step_when_asked_to(ran: Ran) -> None:
 
 
 def test_an_answer_that_breaks_its_schema_fails_the_step(ran: Ran) -> None:
-    assert (ran.steps["schema"]["outcome"], ran.outputs("schema")["conclusion"]) == ("failure", "provider_error")
+    assert (ran.steps["schema"]["outcome"], ran.outputs("schema")["conclusion"]) == ("failure", "schema_mismatch")
+    assert ran.outputs("schema")["exit-code"] == "7"
 
 
 def test_a_task_is_run_with_its_inputs_and_files(ran: Ran) -> None:
@@ -158,7 +160,7 @@ def test_a_wrong_input_fails_the_step_and_is_named(ran: Ran) -> None:
 def test_the_summary_is_written_where_it_is_wanted(ran: Ran) -> None:
     assert "## ✅ ci-agent: completed, exit code 0" in ran.log
     assert re.search(r"## .* ci-agent: denied, exit code 5", ran.log)
-    assert not re.search(r"## .* ci-agent: provider_error", ran.log)
+    assert not re.search(r"## .* ci-agent: schema_mismatch", ran.log)
 
 
 def test_no_key_is_in_the_record_the_log_or_the_environment_of_commands(ran: Ran) -> None:
