@@ -14,13 +14,13 @@ from ci_agent.lock import hold_lock
 from ci_agent.transcript.journal import JOURNAL_SUFFIX
 
 _NAME: Final = re.compile(
-    rf"(?P<run>\d{{4}}-\d\d-\d\dT\d\d-\d\d-\d\dZ-[0-9a-f]{{8}})\.json({re.escape(JOURNAL_SUFFIX)})?"
+    rf"(?P<run>\d{{4}}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{{6}}Z-[0-9a-f]{{8}})\.json({re.escape(JOURNAL_SUFFIX)})?"
 )
 
 
 def new_transcript(folder: Path, now: datetime) -> Path:
-    """The path of a record that is not there yet; sorted by name, records are sorted by time."""
-    return folder / f"{now:%Y-%m-%dT%H-%M-%SZ}-{secrets.token_hex(4)}.json"
+    """The path of a record that is not there yet; sorted by name, records are sorted by time, to the microsecond."""
+    return folder / f"{now:%Y-%m-%dT%H-%M-%S.%fZ}-{secrets.token_hex(4)}.json"
 
 
 def remove_old_transcripts(folder: Path, keep: int) -> Iterator[str]:

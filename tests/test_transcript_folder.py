@@ -9,7 +9,7 @@ import pytest
 
 from ci_agent.transcript_folder import new_transcript, remove_old_transcripts
 
-NAMES = [f"2026-01-0{day}T04-17-00Z-0000000{day}.json" for day in range(1, 6)]
+NAMES = [f"2026-01-0{day}T04-17-00.000000Z-0000000{day}.json" for day in range(1, 6)]
 
 
 @pytest.fixture
@@ -24,9 +24,12 @@ def remove(folder: Path, keep: int) -> list[str]:
 
 
 def test_names_sort_by_time_and_never_meet(tmp_path: Path) -> None:
-    first = new_transcript(tmp_path, datetime(2026, 1, 2, 4, 17, 9, tzinfo=UTC))
-    assert first.name.startswith("2026-01-02T04-17-09Z-")
-    assert first != new_transcript(tmp_path, datetime(2026, 1, 2, 4, 17, 9, tzinfo=UTC))
+    moments = [datetime(2026, 1, 2, 4, 17, 9, microsecond, tzinfo=UTC) for microsecond in range(20)]
+    names = [new_transcript(tmp_path, moment).name for moment in moments]
+    assert names[0].startswith("2026-01-02T04-17-09.000000Z-")
+    assert sorted(names) == names
+    first = new_transcript(tmp_path, moments[0])
+    assert first.name != names[0]
     first.write_text("{}")
     (tmp_path / NAMES[0]).write_text("{}")
     assert remove(tmp_path, 1) == []
@@ -59,10 +62,16 @@ def test_the_journal_of_a_run_that_goes_on_stays_and_it_is_said(folder: Path) ->
 
 
 def test_attack_nothing_but_own_records_is_touched(folder: Path, tmp_path: Path) -> None:
-    others = ["notes.json", "2026-01-01.json", f"x{NAMES[0]}", f"{NAMES[0]}.bak", "2020-01-01T00-00-00Z-0000000g.json"]
+    others = [
+        "notes.json",
+        "2026-01-01.json",
+        f"x{NAMES[0]}",
+        f"{NAMES[0]}.bak",
+        "2020-01-01T00-00-00.000000Z-0000000g.json",
+    ]
     for name in others:
         (folder / name).write_text("canary")
-    directory, link = "2020-01-01T00-00-00Z-00000000.json", "2020-01-02T00-00-00Z-00000000.json"
+    directory, link = "2020-01-01T00-00-00.000000Z-00000000.json", "2020-01-02T00-00-00.000000Z-00000000.json"
     (folder / directory).mkdir()
     (folder / directory / "canary").write_text("canary")
     (folder / link).symlink_to(folder / "notes.json")

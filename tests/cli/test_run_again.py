@@ -221,14 +221,14 @@ def test_a_run_that_was_cancelled_is_on_record_as_such_and_one_that_was_killed_l
 def test_the_newest_records_stay(run_again: CIAgent, tmp_path: Path) -> None:
     (tmp_path / "records").mkdir()
     (tmp_path / "records" / "notes.json").write_text("mine")
-    (tmp_path / "records" / "2020-01-01T00-00-00Z-00000000.json").write_text("old")
+    (tmp_path / "records" / "2020-01-01T00-00-00.000000Z-00000000.json").write_text("old")
     for _ in range(3):
         assert run_again("--keep-transcripts", "2").returncode == 0
     names = sorted(os.listdir(tmp_path / "records"))
     assert len(names) == 3
     assert names[-1] == "notes.json"
-    assert all(re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d-\d\d-\d\dZ-[0-9a-f]{8}\.json", name) for name in names[:-1])
-    assert "2020-01-01T00-00-00Z-00000000.json" not in names
+    assert all(re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{6}Z-[0-9a-f]{8}\.json", name) for name in names[:-1])
+    assert "2020-01-01T00-00-00.000000Z-00000000.json" not in names
 
 
 @pytest.mark.parametrize(
