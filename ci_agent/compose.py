@@ -11,29 +11,29 @@ from typing import TYPE_CHECKING
 
 from ci_agent.agent.loop import LoopConfig, run_loop
 from ci_agent.cancellation import CancelToken
-from ci_agent.ci_environment import detect_ci
+from ci_agent.ci_services.environment import detect_ci
 from ci_agent.ending import Happened, conclude_run
 from ci_agent.errors import CIAgentError, ConfigurationError
 from ci_agent.events import AgentEvent, Emit
-from ci_agent.fingerprints import changed_since, take_fingerprints
-from ci_agent.guard import Guard
 from ci_agent.hooks import FinishedTurn, GetMessages, Hooks
 from ci_agent.json_types import JsonObject
-from ci_agent.limits import LimitWatch
-from ci_agent.lock import hold_lock
 from ci_agent.messages import Message, TextContent, UserMessage
 from ci_agent.policy.counting import create_before_tool_call
-from ci_agent.precautions import guarded_files, secrets_of, warnings_of
+from ci_agent.precautions.fingerprints import changed_since, take_fingerprints
 from ci_agent.process import Processes, open_processes
 from ci_agent.prompts import build_user_prompt
 from ci_agent.provider import Context, StreamOptions
 from ci_agent.replay import ReplayWatch
-from ci_agent.result_budget import ResultBudget
+from ci_agent.run_hooks.guard import Guard
+from ci_agent.run_hooks.limits import LimitWatch
+from ci_agent.run_hooks.result_budget import ResultBudget
+from ci_agent.run_hooks.structured_output import StructuredOutput
 from ci_agent.run_parts import RunParts, build_parts
+from ci_agent.run_precautions import guarded_files, secrets_of, warnings_of
 from ci_agent.run_settings import Observers, RunResult, RunSettings
 from ci_agent.run_start import first_lines, start_of_run, system_prompt
+from ci_agent.schedule.lock import hold_lock
 from ci_agent.spelling import counted
-from ci_agent.structured_output import StructuredOutput
 from ci_agent.transcript.place import find_place, finish_record, open_journal
 from ci_agent.transcript.plain_json import plain
 from ci_agent.transcript.recorder import Recorder

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from ci_agent.exit_codes import ResultReason, RunFacts, ToolCallCounts, conclude
 from ci_agent.messages import AssistantMessage, Message
+from ci_agent.run_hooks.structured_output import StructuredOutput
 from ci_agent.run_settings import RunSettings
 from ci_agent.spelling import listed
-from ci_agent.structured_output import StructuredOutput
 from ci_agent.transcript.run_facts import RunEnding
 
 

@@ -12,7 +12,7 @@ from typing import Final, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 from ci_agent.cancellation import CancelToken
-from ci_agent.ci_environment import detect_ci, runner_command_files
+from ci_agent.ci_services.environment import detect_ci, runner_command_files
 from ci_agent.errors import CIAgentError, ToolError
 from ci_agent.process import child_environment, open_processes
 from ci_agent.providers.outside import Outside

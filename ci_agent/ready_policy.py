@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from ci_agent.ci_environment import real_path, runner_command_files
+from ci_agent.ci_services.environment import real_path, runner_command_files
 from ci_agent.policy.decide import Policy, compile_policy
 from ci_agent.policy.load import load_policy_source
 from ci_agent.policy.protected import Surroundings

@@ -8,12 +8,12 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-from ci_agent.ci_environment import real_path
+from ci_agent.ci_services.environment import real_path
 from ci_agent.confined_commands import create_confine, create_confine_reader
 from ci_agent.errors import ConfigurationError
 from ci_agent.json_types import JsonObject
-from ci_agent.limits import RunLimits, loosened, tightest
 from ci_agent.policy.decide import Policy, compile_policy
+from ci_agent.precautions.repository_programs import NO_PROGRAMS, find_repository_programs
 from ci_agent.process import Processes, child_environment, refuse_never_passed
 from ci_agent.proposals.collect import ProposalsOfRun, bounds_for_model
 from ci_agent.provider import Model
@@ -21,12 +21,12 @@ from ci_agent.providers.outside import Outside
 from ci_agent.providers.table import REPLAY, OpenModels, open_models, parse_model
 from ci_agent.ready_policy import surroundings
 from ci_agent.replay import replayed_tools
-from ci_agent.repository_programs import NO_PROGRAMS, find_repository_programs
+from ci_agent.run_hooks.limits import RunLimits, loosened, tightest
+from ci_agent.run_hooks.structured_output import StructuredOutput
 from ci_agent.run_settings import RunSettings
 from ci_agent.sandbox.confinement import Confine
 from ci_agent.sandbox.private_folder import PrivateFolder
 from ci_agent.sandbox.sandbox import Sandbox, find_sandbox
-from ci_agent.structured_output import StructuredOutput
 from ci_agent.tool import Tool
 from ci_agent.tools.propose import NOTHING_TO_PROPOSE, Proposing
 from ci_agent.tools.table import ToolSettings, create_tools

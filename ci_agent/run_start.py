@@ -5,7 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from ci_agent import __version__
-from ci_agent.ci_environment import detect_ci
+from ci_agent.ci_services.environment import detect_ci
 from ci_agent.json_types import JsonObject
 from ci_agent.prompts import build_system_prompt
 from ci_agent.run_parts import RunParts

@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 import ci_agent
-from ci_agent.ci_environment import SERVICES
-from ci_agent.log_sections import FOLDING_SERVICES
+from ci_agent.ci_services.environment import SERVICES
+from ci_agent.ci_services.log_sections import FOLDING_SERVICES
 
 PAGE = (Path(ci_agent.__file__).parent.parent / "docs" / "ci.md").read_text()
 

@@ -10,7 +10,7 @@ from ci_agent import RunSettings, load_policy
 from ci_agent.ending import Happened, conclude_run
 from ci_agent.exit_codes import ToolCallCounts
 from ci_agent.messages import AssistantMessage, TextContent, Usage
-from ci_agent.structured_output import StructuredOutput
+from ci_agent.run_hooks.structured_output import StructuredOutput
 from ci_agent.transcript.run_facts import RunEnding
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from ci_agent.ci_environment import detect_ci
+from ci_agent.ci_services.environment import detect_ci
+from ci_agent.ci_services.log_sections import LINE_COMMANDS
 from ci_agent.cli.report_files import write_reports
 from ci_agent.cli.streams import stdout_problem, write_stream
 from ci_agent.errors import ConfigurationError
 from ci_agent.json_types import Json, JsonObject
-from ci_agent.log_sections import LINE_COMMANDS
 from ci_agent.proposals.file import file_text
 from ci_agent.run_settings import RunResult
 from ci_agent.terminal import inert_json, prefixed, printable

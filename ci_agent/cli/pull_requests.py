@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-from ci_agent.ci_environment import base_branch, is_pull_request
+from ci_agent.ci_services.environment import base_branch, is_pull_request
 from ci_agent.cli.options import given_config
 from ci_agent.cli.task_options import given_task
 from ci_agent.errors import ConfigurationError

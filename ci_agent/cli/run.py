@@ -12,7 +12,9 @@ from typing import Any, get_args
 import click
 
 from ci_agent.cancellation import CancelToken
-from ci_agent.ci_environment import detect_ci
+from ci_agent.ci_services.environment import detect_ci
+from ci_agent.ci_services.github_step import Published, check_publishing, publish
+from ci_agent.ci_services.log_sections import folded
 from ci_agent.cli.model_options import model_options
 from ci_agent.cli.options import (
     Amount,
@@ -38,9 +40,7 @@ from ci_agent.cli.task_options import (
 )
 from ci_agent.compose import create_redactor, run
 from ci_agent.errors import CIAgentError, InternalError, system_refusal
-from ci_agent.github_step import Published, check_publishing, publish
 from ci_agent.json_types import JsonObject
-from ci_agent.log_sections import folded
 from ci_agent.process import open_processes
 from ci_agent.progress import ProgressLines
 from ci_agent.reports.failure import failure_hints, render_failure

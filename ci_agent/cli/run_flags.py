@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from ci_agent.ci_services.event_text import read_event_texts
 from ci_agent.cli.model_options import check_model, read_model_settings
 from ci_agent.cli.options import (
     blamed_on,
@@ -22,7 +23,6 @@ from ci_agent.cli.task_options import (
     refuse_inputs_without_task,
 )
 from ci_agent.errors import ConfigurationError
-from ci_agent.event_text import read_event_texts
 from ci_agent.json_types import JsonObject, parse_json
 from ci_agent.output_schema import MAX_OUTPUT_SCHEMA_BYTES
 from ci_agent.policy.rules import Limits

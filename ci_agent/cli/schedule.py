@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 
 import click
 
-from ci_agent.ci_environment import real_path
+from ci_agent.ci_services.environment import real_path
 from ci_agent.cli.options import option
 from ci_agent.errors import ConfigurationError
 from ci_agent.json_types import JsonObject
-from ci_agent.lock import hold_lock
-from ci_agent.run_state import (
+from ci_agent.schedule.lock import hold_lock
+from ci_agent.schedule.run_state import (
     STATE_FILE,
     RunState,
     StateKey,
@@ -24,7 +24,7 @@ from ci_agent.run_state import (
     state_values,
     write_state,
 )
-from ci_agent.transcript_folder import new_transcript, remove_old_transcripts
+from ci_agent.schedule.transcript_folder import new_transcript, remove_old_transcripts
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 

@@ -8,7 +8,7 @@ import click
 from ci_agent.cli.options import add_defaults, option
 from ci_agent.json_types import JsonObject
 from ci_agent.prompts import ContextText
-from ci_agent.run_state import StateKey
+from ci_agent.schedule.run_state import StateKey
 from ci_agent.tasks import Task, load_task, read_inputs, render_task
 from ci_agent.text_files import read_text_file
 

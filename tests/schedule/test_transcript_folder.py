@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ci_agent.transcript_folder import new_transcript, remove_old_transcripts
+from ci_agent.schedule.transcript_folder import new_transcript, remove_old_transcripts
 
 NAMES = [f"2026-01-0{day}T04-17-00.000000Z-0000000{day}.json" for day in range(1, 6)]
 

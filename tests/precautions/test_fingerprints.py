@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ci_agent.fingerprints import MAX_BYTES_OF_A_FILE, changed_since, take_fingerprints
+from ci_agent.precautions.fingerprints import MAX_BYTES_OF_A_FILE, changed_since, take_fingerprints
 
 Change = Callable[[Path], object]
 
@@ -108,7 +108,7 @@ def test_what_this_process_writes_to_as_its_stdout_is_its_own_to_change(tmp_path
     script = """if True:
         import sys
         from pathlib import Path
-        from ci_agent.fingerprints import changed_since, take_fingerprints
+        from ci_agent.precautions.fingerprints import changed_since, take_fingerprints
         paths = [Path(path) for path in sys.argv[1:]]
         before = take_fingerprints(paths)
         print("a line of the run", flush=True)

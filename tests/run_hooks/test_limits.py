@@ -6,9 +6,9 @@ import pytest
 
 from ci_agent.events import MessageEnd, ToolExecutionStart
 from ci_agent.hooks import FinishedTurn, ProposedToolCall
-from ci_agent.limits import LimitWatch, RunLimits, loosened, tightest
 from ci_agent.messages import AssistantMessage, TextContent, ToolCall, ToolResultMessage, Usage
 from ci_agent.policy.rules import Limits
+from ci_agent.run_hooks.limits import LimitWatch, RunLimits, loosened, tightest
 from ci_agent.tool import Tool, ToolResult
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

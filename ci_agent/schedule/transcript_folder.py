@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from ci_agent.errors import BusyError, ConfigurationError
-from ci_agent.lock import hold_lock
+from ci_agent.schedule.lock import hold_lock
 from ci_agent.transcript.journal import JOURNAL_SUFFIX
 
 _NAME: Final = re.compile(

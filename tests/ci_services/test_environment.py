@@ -2,7 +2,7 @@
 
 import pytest
 
-from ci_agent.ci_environment import base_branch, detect_ci, is_pull_request, repository_path
+from ci_agent.ci_services.environment import base_branch, detect_ci, is_pull_request, repository_path
 from ci_agent.transcript.run_facts import CIFacts
 
 GITHUB = {"GITHUB_ACTIONS": "true", "CI": "true", "GITHUB_REPOSITORY": "acme/site", "GITHUB_RUN_ID": "7"}

@@ -1,8 +1,8 @@
 """The guard before each call: the first denial counts, and what it does to the run."""
 
-from ci_agent.guard import Guard
 from ci_agent.hooks import BeforeToolCall, Decision, ProposedToolCall
 from ci_agent.messages import ToolCall
+from ci_agent.run_hooks.guard import Guard
 from ci_agent.tool import Tool, ToolResult
 
 ALLOW = Decision(effect="allow", code="rule", reason="allowed")

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ci_agent.cancellation import CancelToken
-from ci_agent.ci_environment import runner_command_files
-from ci_agent.exposures import find_exposures
+from ci_agent.ci_services.environment import runner_command_files
+from ci_agent.precautions.exposures import find_exposures
 from ci_agent.process import Processes
 from ci_agent.run_parts import RunParts
 from ci_agent.run_settings import RunSettings

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from ci_agent.errors import BusyError, ConfigurationError
-from ci_agent.lock import hold_lock
+from ci_agent.schedule.lock import hold_lock
 
 HOLD = """
 import signal, sys
 from pathlib import Path
 from ci_agent.errors import BusyError
-from ci_agent.lock import hold_lock
+from ci_agent.schedule.lock import hold_lock
 try:
     with hold_lock(Path("lock")):
         print("held", flush=True)

@@ -8,7 +8,7 @@ import pytest
 from ci_agent.errors import ConfigurationError
 from ci_agent.hooks import FinishedTurn
 from ci_agent.messages import AssistantMessage, TextContent, UserMessage
-from ci_agent.structured_output import MAX_CORRECTIONS, StructuredOutput
+from ci_agent.run_hooks.structured_output import MAX_CORRECTIONS, StructuredOutput
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"], "additionalProperties": False}

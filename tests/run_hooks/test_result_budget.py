@@ -6,7 +6,7 @@ from ci_agent.cancellation import CancelToken
 from ci_agent.hooks import ExecutedToolCall, ProposedToolCall, ResultOverride
 from ci_agent.json_types import JsonObject
 from ci_agent.messages import ImageContent, TextContent, ToolCall, ToolResultContent
-from ci_agent.result_budget import ALWAYS_KEPT_BYTES, ResultBudget
+from ci_agent.run_hooks.result_budget import ALWAYS_KEPT_BYTES, ResultBudget
 from ci_agent.tool import OnUpdate, Tool, ToolResult
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ci_agent.errors import ConfigurationError
-from ci_agent.run_state import (
+from ci_agent.schedule.run_state import (
     STATE_FILE,
     PastRun,
     RunState,

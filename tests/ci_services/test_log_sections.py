@@ -3,7 +3,7 @@
 import log_parsers
 import pytest
 
-from ci_agent.log_sections import folded
+from ci_agent.ci_services.log_sections import folded
 
 
 @pytest.mark.parametrize(

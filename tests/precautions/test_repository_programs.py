@@ -10,8 +10,13 @@ from pathlib import Path
 import pytest
 
 from ci_agent.errors import ConfigurationError
+from ci_agent.precautions.repository_programs import (
+    MAX_PROGRAMS,
+    NO_PROGRAMS,
+    RepositoryPrograms,
+    find_repository_programs,
+)
 from ci_agent.process import child_environment, open_processes
-from ci_agent.repository_programs import MAX_PROGRAMS, NO_PROGRAMS, RepositoryPrograms, find_repository_programs
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ci_agent import exposures
 from ci_agent.cancellation import CancelToken
-from ci_agent.exposures import find_exposures
+from ci_agent.precautions import exposures
+from ci_agent.precautions.exposures import find_exposures
 from ci_agent.process import open_processes
 
 
@@ -68,7 +68,7 @@ def test_root_is_told_that_its_commands_read_everything(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="there is no /proc here")
 def test_a_process_above_that_shows_a_secret_is_named_and_its_value_is_not() -> None:
     script = (
-        "from ci_agent.cancellation import CancelToken; from ci_agent.exposures import find_exposures;"
+        "from ci_agent.cancellation import CancelToken; from ci_agent.precautions.exposures import find_exposures;"
         "from ci_agent.process import Processes;"
         "print(*find_exposures((), {}, Processes(), CancelToken()), sep='\\n')"
     )

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from ci_agent.ci_services.event_text import read_event_texts
 from ci_agent.errors import ConfigurationError
-from ci_agent.event_text import read_event_texts
 from ci_agent.json_types import Json
 from ci_agent.prompts import ContextText
 

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from runner_files import read_outputs
 
+from ci_agent.ci_services.github_step import MAX_OUTPUT_UNITS, check_publishing, outputs_text, publish, step_outputs
 from ci_agent.errors import ConfigurationError
-from ci_agent.github_step import MAX_OUTPUT_UNITS, check_publishing, outputs_text, publish, step_outputs
 from ci_agent.json_types import JsonObject
 from ci_agent.reports.markdown import MAX_SUMMARY_BYTES
 from ci_agent.transcript.read import read_transcript
 
-KEPT = Path(__file__).parent / "transcript" / "kept" / "transcript-1.json"
+KEPT = Path(__file__).parents[1] / "transcript" / "kept" / "transcript-1.json"
 
 
 @pytest.fixture
