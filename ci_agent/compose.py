@@ -87,11 +87,12 @@ def run(
         recorder = Recorder(journal, redactor, _now, time.monotonic)
         guarded = guarded_files(settings)
         before = take_fingerprints(guarded)
-        recorder.run_start(start_of_run(settings, parts))
         processes.prepare()
+        warnings = list(warnings_of(settings, parts, processes, cancel))  # where it fails, nothing has begun
+        recorder.run_start(start_of_run(settings, parts))
         for line in first_lines(settings, parts, place, recovered):
             observers.note(line)
-        for warning in warnings_of(settings, parts, processes, cancel):
+        for warning in warnings:
             observers.note(f"warning: {warning}")
             recorder.note("security", warning)
         happened = _execute(settings, parts, _Witnesses(recorder, redactor, observers, tracing), cancel)
@@ -180,19 +181,20 @@ def _execute(settings: RunSettings, parts: RunParts, witnesses: _Witnesses, canc
     emit = _emit_to(recorder, watch.observe, observers.observe, *more)
     messages: tuple[Message, ...] = ()
     bug: Exception | None = None
-    with _time_limit(parts.limits.timeout_s, own_cancel) as timed_out:
-        try:
+    time_is_up = threading.Event()
+    try:
+        with _time_limit(parts.limits.timeout_s, own_cancel, time_is_up):
             messages = run_loop([_prompt(settings)], context, config, emit, own_cancel)
-        except CIAgentError:
-            raise
-        except Exception as error:  # noqa: BLE001 - whatever it is, the record is closed before it goes on
-            bug = error
+    except CIAgentError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever it is, the record is closed before it goes on
+        bug = error
     return Happened(
         messages=messages,
         bug=bug,
         limit=watch.exceeded,
         stopped_by=guard.stopped_by,
-        timed_out_after_s=parts.limits.timeout_s if timed_out() else None,
+        timed_out_after_s=parts.limits.timeout_s if time_is_up.is_set() else None,
         cancelled=cancel.reason,
         signal=observers.received_signal(),
         tool_calls=recorder.tool_calls,
@@ -253,19 +255,18 @@ def _emit_to(*listeners: Callable[[AgentEvent], None]) -> Emit:
 
 
 @contextmanager
-def _time_limit(timeout_s: float, cancel: CancelToken) -> Iterator[Callable[[], bool]]:
-    """Cancel when the time is up; yields a function that says whether it was."""
-    fired = threading.Event()
+def _time_limit(timeout_s: float, cancel: CancelToken, time_is_up: threading.Event) -> Iterator[None]:
+    """Cancel, and set the event, when the time is up."""
 
     def fire() -> None:
-        fired.set()
+        time_is_up.set()
         cancel.cancel(f"the run's time limit of {timeout_s:g} s is used up")
 
     timer = threading.Timer(min(timeout_s, threading.TIMEOUT_MAX), fire)
     timer.daemon = True
     timer.start()
     try:
-        yield fired.is_set
+        yield
     finally:
         timer.cancel()
 

@@ -185,11 +185,19 @@ def traced_run(
     try:
         yield RunTrace(tracer, _PROPAGATOR.extract(carrier, Context()), model, run_id, clean)
     finally:
-        sending = threading.Thread(target=provider.shutdown, daemon=True)
-        sending.start()
-        sending.join(SEND_WITHIN_S)
-        if exporter.failures or sending.is_alive():
+        if not _shut_down(provider) or exporter.failures:
             note("otel  the collector did not take every span of this run")
+
+
+def _shut_down(provider: TracerProvider) -> bool:
+    """Send what is left; False if that was not possible in time."""
+    sending = threading.Thread(target=provider.shutdown, daemon=True)
+    try:
+        sending.start()
+    except RuntimeError:  # the system gives no more threads
+        return False
+    sending.join(SEND_WITHIN_S)
+    return not sending.is_alive()
 
 
 def _address(environment: Mapping[str, str]) -> str:

@@ -70,7 +70,7 @@ def _reports(crew: _Crew) -> Iterator[Report]:
     while crew.waiting or crew.running:
         match crew.inbox.get():
             case "cancelled":
-                crew.patience.start()
+                _start_patience(crew)
                 yield from _give_up_waiting(crew)
             case "time is up":
                 yield from _give_up_running(crew)
@@ -82,6 +82,13 @@ def _reports(crew: _Crew) -> Iterator[Report]:
                 del crew.running[index]
                 yield index, outcome
         _start_waiting(crew)
+
+
+def _start_patience(crew: _Crew) -> None:
+    try:
+        crew.patience.start()
+    except RuntimeError:  # the system gives no more threads, and without one nobody says when to stop waiting
+        crew.inbox.put("time is up")
 
 
 def _start_waiting(crew: _Crew) -> None:

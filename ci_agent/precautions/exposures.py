@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from ci_agent.cancellation import CancelToken
+from ci_agent.cancellation import Cancelled, CancelToken
 from ci_agent.errors import ToolError
 from ci_agent.process import Processes
 from ci_agent.secret_names import may_name_a_secret
@@ -80,6 +80,6 @@ def _sudo_asks_nothing(environment: Mapping[str, str], processes: Processes, can
         done = processes.run(
             [sudo, "-n", "true"], cwd=Path("/"), env=environment, timeout_s=SUDO_WITHIN_S, cancel=cancel
         )
-    except ToolError:
+    except (ToolError, Cancelled):  # a cancelled run says so itself
         return False
     return done.exit_status == 0

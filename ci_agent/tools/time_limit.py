@@ -16,8 +16,8 @@ def with_time_limit(tool: Tool, timeout_s: float) -> Tool:
         own = cancel.child()
         timer = threading.Timer(timeout_s, own.cancel, ["time limit"])
         timer.daemon = True
-        timer.start()
         try:
+            timer.start()
             return tool.execute(call_id, arguments, own, on_update)
         except Cancelled:
             if cancel.is_cancelled:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pytest
 
 if TYPE_CHECKING:
+    from tests.conftest import Faults
     from tests.hard.conftest import Ended, Lab, MakeLab
 
 ERRORS = ("ENOSPC", "EIO", "EMFILE", "EINTR", "EAGAIN")
@@ -45,7 +46,7 @@ class Faulty:
 
 
 MakeSmall: TypeAlias = Callable[[object], "Lab"]
-Break: TypeAlias = Callable[["Lab", Fault, int], Faulty]
+Break: TypeAlias = Callable[..., Faulty]
 
 
 @pytest.fixture(scope="session")
@@ -72,10 +73,11 @@ def make_small(make_lab: "MakeLab") -> Callable[[object], "Lab"]:
 def run_with(failing_calls: Path) -> Break:
     """Runs the task with the Nth call failing; 0: none, they are counted."""
 
-    def run(lab: "Lab", fault: Fault, nth: int) -> Faulty:
+    def run(lab: "Lab", fault: Fault, nth: int, *flags: str, env: Mapping[str, str] | None = None) -> Faulty:
         seen = lab.folder / "seen"
         seen.write_bytes(bytes(32))
-        ended = lab.run(env=_environment(failing_calls, lab, fault, nth, seen), timeout_s=60)
+        environment = {**_environment(failing_calls, lab, fault, nth, seen), **(env or {})}
+        ended = lab.run(*flags, env=environment, timeout_s=60)
         _, _, calls, failed = struct.unpack("iill", seen.read_bytes()[:24])
         return Faulty(ended, calls, failed)
 
@@ -142,6 +144,56 @@ def test_a_call_about_anything_fails(make_small: MakeSmall, run_with: Break, fau
     for nth in _spread(seen, at_most=6):
         lab = make_small(nth)
         _check(lab, fault, run_with(lab, fault, nth).ended)
+
+
+TWO_HANGING_CALLS = """
+turns:
+  - tool_calls:
+      - {id: one, name: bash, arguments: {command: sh hang.sh}}
+      - {id: two, name: bash, arguments: {command: sh hang.sh}}
+"""
+
+
+@pytest.mark.hard
+@pytest.mark.parametrize("lasts", [False, True], ids=["once", "lasting"])
+@pytest.mark.parametrize("task", ["small", "time-out", "server"])
+def test_a_run_that_gets_no_more_threads_closes_its_record(
+    make_small: MakeSmall, run_with: Break, faults: "Faults", task: str, lasts: bool
+) -> None:
+    """The watch for signals, the time limit, calls, their limits, requests, patience: each has a thread of its own."""
+    server = faults.serve(faults.answer("Done."))
+    flags = {
+        "small": (),
+        "time-out": ("--timeout", "1.5"),
+        "server": ("--model", "openai-chat:m", "--base-url", f"{server.url}/v1"),
+    }
+    env = {"FAULT_ARM": "", "OPENAI_API_KEY": "sk-test-0123456789abcdef"}
+    for nth in count(1):
+        lab = make_small(nth)
+        if task == "time-out":
+            lab.write_script(TWO_HANGING_CALLS)
+            (lab.workspace / "hang.sh").write_text("sleep 60\n")
+        done = run_with(lab, Fault("pthread_create", "EAGAIN", lasts, everywhere=True), nth, *flags[task], env=env)
+        _check_closed(lab, done.ended)
+        if not done.failed:
+            assert done.ended.code == (124 if task == "time-out" else 0)
+            assert nth > 3
+            return
+
+
+def _check_closed(lab: "Lab", done: "Ended") -> None:
+    """Nothing is left of it, and either nothing had begun or the record stands and says how it ended."""
+    assert lab.orphans() == []
+    assert "Traceback" not in done.stderr
+    assert done.duration_s < 30
+    if lab.transcript.exists():
+        lab.check_whole(exit_code=done.code)
+        assert os.listdir(lab.out) == ["t.json"]
+        return
+    assert done.code in (3, 70)
+    assert done.stderr.splitlines()[-1].startswith("ci-agent: "), done.stderr
+    assert not lab.journal.exists() or lab.journal.stat().st_size == 0
+    assert lab.effects() == set()
 
 
 @pytest.mark.parametrize(

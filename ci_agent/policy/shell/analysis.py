@@ -1,7 +1,8 @@
 """Bash text to every simple command, redirection and assignment that bash might run, or a refusal."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from ci_agent.policy.shell.follow import follow_program
 from ci_agent.policy.shell.grammar import read_program
@@ -27,8 +28,16 @@ def analyse(text: str, environment: Mapping[str, str] = _NOTHING, dialect: Diale
         return _analyse(text, environment, dialect)
     except RecursionError:
         # Whoever asks stands deep in the stack: what is understood must not depend on that.
-        with ThreadPoolExecutor(1) as thread:
-            return thread.submit(_analyse_bounded, text, environment, dialect).result()
+        return _in_a_thread(partial(_analyse_bounded, text, environment, dialect))
+
+
+def _in_a_thread(analyse_it: Callable[[], ShellProgram]) -> ShellProgram:
+    with ThreadPoolExecutor(1) as thread:
+        try:
+            answer = thread.submit(analyse_it)
+        except RuntimeError as error:
+            raise BoundExceededError(f"the nesting is too deep to be read here: {error}") from error
+        return answer.result()
 
 
 def _analyse_bounded(text: str, environment: Mapping[str, str], dialect: Dialect) -> ShellProgram:

@@ -66,7 +66,11 @@ class Exchange:
         self._ended = False
         self._deadline = time.monotonic() + limits.whole
         self._leave = cancel.on_cancel(self._ring)
-        threading.Thread(target=work, args=(self._put,), name="model request", daemon=True).start()
+        try:
+            threading.Thread(target=work, args=(self._put,), name="model request", daemon=True).start()
+        except RuntimeError as error:  # the system gives no more threads, maybe later
+            self._leave()
+            raise ApiError("connection", f"the request was not sent: {error}", retryable=True) from error
 
     def head(self) -> Head:
         """Wait for the response's beginning; raises ApiError, and Cancelled when the run is."""
