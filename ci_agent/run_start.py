@@ -5,6 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from ci_agent import __version__
+from ci_agent.ci_services.checkout import find_checkout
 from ci_agent.ci_services.environment import detect_ci
 from ci_agent.json_types import JsonObject
 from ci_agent.prompts import build_system_prompt
@@ -37,6 +38,7 @@ def start_of_run(settings: RunSettings, parts: RunParts) -> RunStart:
         policy=PolicyFacts(source.name, source.sha256, len(source.rules), asdict(parts.limits)),
         sandbox=SandboxFacts(parts.sandbox.kind, settings.sandbox, parts.sandbox.abi),
         ci=detect_ci(settings.environment),
+        checkout=find_checkout(parts.workspace.root, settings.environment),
     )
 
 

@@ -19,7 +19,7 @@ from ci_agent.terminal import inert_json, one_line
 MAX_FINDINGS: Final = 5_000
 
 _MAX_DESCRIPTION_CHARS = 500
-_WORKSPACE: Final = "."
+_REPOSITORY: Final = "."
 """The place of what points to no file; GitLab leaves out what has none."""
 
 
@@ -35,13 +35,13 @@ def render_codequality(document: JsonObject) -> str:
 def _finding(calls: Finding, failing: Collection[int], document: JsonObject) -> JsonObject:
     call = calls[0]
     times = f" ({len(calls)} times)" if len(calls) > 1 else ""
-    place = place_of(call, document["run"] and document["run"]["workspace"])
+    place = place_of(call, document["run"])
     return {
         "description": one_line(told(call), _MAX_DESCRIPTION_CHARS) + times,
         "check_name": broken_rule(call),
         "fingerprint": fingerprint(call),
         "severity": "major" if any(each["seq"] in failing for each in calls) else "minor",
-        "location": {"path": place.path if place else _WORKSPACE, "lines": {"begin": (place and place.line) or 1}},
+        "location": {"path": place.path if place else _REPOSITORY, "lines": {"begin": (place and place.line) or 1}},
     }
 
 
@@ -54,5 +54,5 @@ def _the_run(document: JsonObject) -> JsonObject:
         "check_name": reason,
         "fingerprint": hashlib.sha256(reason.encode()).hexdigest(),
         "severity": "major",
-        "location": {"path": _WORKSPACE, "lines": {"begin": 1}},
+        "location": {"path": _REPOSITORY, "lines": {"begin": 1}},
     }

@@ -133,7 +133,6 @@ def _outcome(document: JsonObject) -> Annotation:
 def _problems(document: JsonObject) -> Iterator[Annotation]:
     """One for each kind of problem, those that fail the run first."""
     failing = failing_calls(document)
-    workspace = document["run"] and document["run"]["workspace"]
     groups = same_problems(problems_of(document))
     for calls in sorted(groups, key=lambda calls: calls[0]["seq"] not in failing):
         call = calls[0]
@@ -142,7 +141,7 @@ def _problems(document: JsonObject) -> Iterator[Annotation]:
         by = decided_by(call) if call["status"] == "denied" else f"({decided_by(call)})"
         title = f"ci-agent: {call['status']} {by}{times}"
         what = f"{tool_name(call)}: {arguments_of(call)}"
-        yield Annotation(level, title, f"{what}\n{what_went_wrong(call)}", place_of(call, workspace))
+        yield Annotation(level, title, f"{what}\n{what_went_wrong(call)}", place_of(call, document["run"]))
 
 
 def _bounded(annotations: Sequence[Annotation]) -> Iterator[Annotation]:

@@ -1,6 +1,7 @@
-"""Where in the workspace a call points, for services that show findings beside the code."""
+"""Where in the repository a call points, for services that show findings beside the code."""
 
 import posixpath
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -12,6 +13,9 @@ _FILE_TOOLS: Final = frozenset({"read", "write", "edit"})
 _SHIPPED: Final = "shipped/"
 """Where the rules of the policies that come with ci-agent say they stand."""
 
+_IN_GIT: Final = re.compile(r"git:[^:]+:(?P<path>[^:]+)")
+"""A file of a revision, whose path begins at the top of the repository."""
+
 _MAX_PATH_CHARS = 500
 _MAX_LINE = 10_000_000
 
@@ -19,40 +23,70 @@ _MAX_LINE = 10_000_000
 @dataclass(frozen=True, slots=True)
 class Place:
     path: str
-    """Relative to the workspace, with slashes, and inside of it."""
+    """Relative to the top of the repository, with slashes, and inside of it."""
     line: int | None = None
     """Counted from 1; None: the whole file."""
 
 
-def place_of(call: JsonObject, workspace: str | None) -> Place | None:
-    """The rule that denied it, or came nearest to allowing it, if the policy lies in the workspace; else the file that
-    the call names, if that does. None: it points to nothing there, or the workspace is not known."""
-    if workspace is None:
+@dataclass(frozen=True, slots=True)
+class _Folders:
+    """Of a run, all absolute as far as its record is honest."""
+
+    root: str
+    workspace: str
+    started_in: str
+
+
+def place_of(call: JsonObject, run: JsonObject | None) -> Place | None:
+    """The rule that denied it, or came nearest to allowing it, if the policy lies in the repository; else the file that
+    the call names, if that does. None: it points to nothing there, or the beginning of the record is lost.
+
+    `run` is that of the transcript.
+    """
+    if run is None:
         return None
-    return _rule_place(call, workspace) or _file_place(call, workspace)
+    folders = _folders(run)
+    return _rule_place(call, folders) or _file_place(call, folders)
 
 
-def _rule_place(call: JsonObject, workspace: str) -> Place | None:
+def root_of(run: JsonObject) -> str:
+    """The folder that places are relative to; records that do not say so are of runs at the top of a repository."""
+    return _folders(run).root
+
+
+def _folders(run: JsonObject) -> _Folders:
+    workspace, checkout = run["workspace"], run.get("checkout")
+    if checkout is None:
+        return _Folders(workspace, workspace, workspace)
+    return _Folders(checkout["root"], workspace, checkout["started_in"])
+
+
+def _rule_place(call: JsonObject, folders: _Folders) -> Place | None:
     decision = call["decision"]
     if call["status"] != "denied" or decision is None:
         return None
     source = decision["source"] or (decision["nearest"] or {}).get("source") or ""
     file, _, line = source.rpartition(":")
-    path = None if file.startswith(_SHIPPED) or not line.isdecimal() else _inside(file, workspace)
+    if file.startswith(_SHIPPED) or not line.isdecimal():
+        return None
+    in_git = _IN_GIT.fullmatch(file)
+    path = _inside(in_git["path"], folders.root, folders) if in_git else _inside(file, folders.started_in, folders)
     return None if path is None else Place(path, _line_number(int(line[:9])))
 
 
-def _file_place(call: JsonObject, workspace: str) -> Place | None:
+def _file_place(call: JsonObject, folders: _Folders) -> Place | None:
     arguments: Mapping[str, Json] = call["arguments"] or {}
     named = arguments.get("path")
-    path = _inside(named, workspace) if call["tool"] in _FILE_TOOLS and isinstance(named, str) else None
+    if call["tool"] not in _FILE_TOOLS or not isinstance(named, str):
+        return None
+    path = _inside(named, folders.workspace, folders)
     return None if path is None else Place(path, _line_number(arguments.get("offset")))
 
 
-def _inside(path: str, workspace: str) -> str | None:
+def _inside(path: str, folder: str, folders: _Folders) -> str | None:
     if not path or len(path) > _MAX_PATH_CHARS or path != printable(path):
         return None
-    inside = posixpath.relpath(posixpath.join(workspace, path), workspace)
+    inside = posixpath.relpath(posixpath.join(folder, path), folders.root)
     return None if inside == "." or inside.split("/")[0] == ".." else inside
 
 

@@ -14,7 +14,7 @@ from ci_agent.json_types import Json, JsonObject
 from ci_agent.reports.calls import MAX_REASON_CHARS, MAX_RULE_CHARS, failing_calls, short
 from ci_agent.reports.findings import Finding, broken_rule, findings_of, fingerprint, told
 from ci_agent.reports.outcome import caveats, conclusion, why_it_ended
-from ci_agent.reports.places import place_of
+from ci_agent.reports.places import place_of, root_of
 from ci_agent.spelling import counted
 from ci_agent.terminal import inert_json, one_line
 
@@ -123,8 +123,8 @@ def _result(
 
 
 def _location(call: JsonObject, document: JsonObject) -> JsonObject:
-    """GitHub refuses results without one; a call that points to no file stands at the workspace itself."""
-    place = place_of(call, document["run"] and document["run"]["workspace"])
+    """GitHub refuses results without one; a call that points to no file stands at the repository itself."""
+    place = place_of(call, document["run"])
     artifact = {"uri": quote(place.path) if place else "./", "uriBaseId": _ROOT}
     region = {"startLine": (place and place.line) or 1}
     return {"physicalLocation": {"artifactLocation": artifact, "region": region}}
@@ -150,11 +150,11 @@ def _notification(level: str, text: str) -> JsonObject:
 
 
 def _folder_uri(document: JsonObject) -> str | None:
-    """The workspace, with the slash at its end that 3.14.14 asks for."""
+    """The top of the repository, with the slash at its end that 3.14.14 asks for."""
     run = document["run"]
-    if run is None or not run["workspace"].startswith("/"):
+    if run is None or not root_of(run).startswith("/"):
         return None
-    return f"file://{quote(run['workspace'].rstrip('/'), errors='replace')}/"
+    return f"file://{quote(root_of(run).rstrip('/'), errors='replace')}/"
 
 
 def _message(text: str) -> str:

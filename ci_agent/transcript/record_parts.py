@@ -160,6 +160,13 @@ class ModelRecord(Closed):
     options: JsonObject
 
 
+class CheckoutRecord(Closed):
+    root: str
+    """The folder that paths in reports are relative to: the top of the repository, as far as one was found."""
+    started_in: str
+    """The current folder, which the policy's name is relative to."""
+
+
 class PolicyRecord(Closed):
     name: str
     sha256: Sha256
@@ -173,3 +180,5 @@ class RunFactsRecord(Closed):
     workspace: str
     sandbox: SandboxRecord | None
     ci: CIRecord | None
+    checkout: CheckoutRecord | None = None
+    """Null or absent: nobody looked, and paths in reports are relative to the workspace."""

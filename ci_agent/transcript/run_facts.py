@@ -25,6 +25,16 @@ class CIFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckoutFacts:
+    """What the services that show a run beside the code know of its files."""
+
+    root: str
+    """The folder that paths in reports are relative to: the top of the repository, as far as one was found."""
+    started_in: str
+    """The current folder, which the policy's name is relative to."""
+
+
+@dataclass(frozen=True, slots=True)
 class PolicyFacts:
     name: str
     sha256: str
@@ -46,12 +56,19 @@ class RunStart:
     sandbox: SandboxFacts | None = None
     ci: CIFacts | None = None
     """None: no CI service was recognised."""
+    checkout: CheckoutFacts | None = None
+    """None: nobody looked; paths are then relative to the workspace."""
 
     def as_json(self) -> JsonObject:
         """The facts as the record spells them: `run`, `model`, `policy`."""
         run = {"id": self.id, "version": self.version, "workspace": self.workspace}
         return {
-            "run": {**run, "sandbox": _as_json(self.sandbox), "ci": _as_json(self.ci)},
+            "run": {
+                **run,
+                "sandbox": _as_json(self.sandbox),
+                "ci": _as_json(self.ci),
+                "checkout": _as_json(self.checkout),
+            },
             "model": {"provider": self.model.provider, "model": self.model.id, "options": self.options},
             "policy": _as_json(self.policy),
         }
@@ -68,5 +85,5 @@ class RunEnding:
     """Whether running again later can help; None: nobody knows, or nothing went wrong."""
 
 
-def _as_json(facts: SandboxFacts | CIFacts | PolicyFacts | None) -> JsonObject | None:
+def _as_json(facts: SandboxFacts | CIFacts | CheckoutFacts | PolicyFacts | None) -> JsonObject | None:
     return None if facts is None else asdict(facts)

@@ -134,3 +134,22 @@ def _read(terminal: int) -> bytes:
         return os.read(terminal, 65_536)
     except OSError:
         return b""
+
+
+def test_reports_name_files_from_the_top_of_the_repository_though_the_workspace_is_a_part_of_it(
+    ci_agent: Any, script: Write, policy: Write, workspace: Path
+) -> None:
+    (workspace / ".git").mkdir()
+    (workspace / "app").mkdir()
+    rules = policy("rules:\n  - {id: look, allow: read}\n  - {id: no-key, deny: read, path: ['**/key']}\n")
+    calls = "{name: read, arguments: {path: gone.txt}}, {name: read, arguments: {path: key}}"
+    model = script(f"turns:\n  - tool_calls: [{calls}]\n  - text: Done.\n")
+    ci_agent("run", "--policy", rules, "--model", model, "--workspace", "app", "--transcript", "t.json", "Go.")
+    annotated = ci_agent("report", "t.json", "--format", "github").stdout
+    assert re.findall("file=[^:]*", annotated) == ["file=policy.yml,line=4", "file=app/gone.txt"]
+    (run,) = json.loads(ci_agent("report", "t.json", "--format", "sarif").stdout)["runs"]
+    assert run["originalUriBaseIds"]["%SRCROOT%"]["uri"] == f"{workspace.resolve().as_uri()}/"
+    places = [each["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for each in run["results"]]
+    assert places == ["policy.yml", "app/gone.txt"]
+    found = json.loads(ci_agent("report", "t.json", "--format", "codequality").stdout)
+    assert [each["location"]["path"] for each in found] == places

@@ -37,7 +37,7 @@ from ci_agent.transcript.journal import Journal
 from ci_agent.transcript.place import find_place, finish_record, open_journal
 from ci_agent.transcript.recorder import Recorder
 from ci_agent.transcript.redact import Redactor
-from ci_agent.transcript.run_facts import CIFacts, PolicyFacts, RunEnding, RunStart, SandboxFacts
+from ci_agent.transcript.run_facts import CheckoutFacts, CIFacts, PolicyFacts, RunEnding, RunStart, SandboxFacts
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -50,6 +50,7 @@ START = RunStart(
     policy=PolicyFacts("review", "ab" * 32, 12, {"max_turns": 30}),
     sandbox=SandboxFacts("landlock", "auto", 7),
     ci=CIFacts("github", "acme/site", "https://github.example/acme/site/actions/runs/1"),
+    checkout=CheckoutFacts("/srv", "/srv/site"),
 )
 
 ALLOWED = Decision("allow", "rule", "Allowed by inspect", rule_id="inspect", source="policy.yml:7")

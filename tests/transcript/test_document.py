@@ -59,6 +59,7 @@ def test_head_of_the_document(document: JsonObject) -> None:
                 "repository": "acme/site",
                 "run_url": "https://github.example/acme/site/actions/runs/1",
             },
+            "checkout": {"root": "/srv", "started_in": "/srv/site"},
         },
         "model": {"provider": "scripted", "model": "demo.yaml", "options": {"temperature": 0.0}},
         "policy": {"name": "review", "sha256": "ab" * 32, "rules": 12, "limits": {"max_turns": 30}},
