@@ -2,15 +2,16 @@
 
 import os
 import pwd
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
-from ci_agent.errors import ToolError
+from ci_agent.errors import ConfigurationError, ToolError
 from ci_agent.json_types import JsonObject
-from ci_agent.policy.call_access import call_access, closed_places
+from ci_agent.policy.call_access import call_access, closed_places, folders_of_git, judge_again
 from ci_agent.policy.decide import Policy
+from ci_agent.policy.judge import Verdict
 from ci_agent.policy.protected import Surroundings
 from ci_agent.sandbox.access import Access, lies_in
 from ci_agent.sandbox.confinement import Confine, Confined, ConfineReader
@@ -24,8 +25,18 @@ _CACHES: Final = {"GOCACHE": ".cache/go-build"}
 """Variables that say where a cache is, and where it is in a home folder without them."""
 
 
+GitSettings: TypeAlias = Callable[[Iterable[Path]], Mapping[str, str]]
+"""Variables that keep git, started in one of these folders, from running what a repository names; ConfigurationError
+when nothing can."""
+
+
 def create_confine(
-    policy: Policy, sandbox: Sandbox, folder: PrivateFolder, secret_files: Iterable[Path] = ()
+    policy: Policy,
+    sandbox: Sandbox,
+    folder: PrivateFolder,
+    secret_files: Iterable[Path] = (),
+    *,
+    git_settings: GitSettings,
 ) -> Confine:
     """What confines each call of `bash` to what it was allowed for, and to the private folder for temporary files.
 
@@ -36,13 +47,13 @@ def create_confine(
 
     def confine_call(arguments: JsonObject) -> Confined:
         temporary = _temporary(folder)
-        environment = {"TMPDIR": temporary}
+        verdicts = judge_again(policy, arguments)
+        if verdicts is None:
+            raise ToolError("what this command would do has changed since it was allowed, so it was not run; try again")
+        environment = {**_for_git(git_settings, verdicts), "TMPDIR": temporary}
         if sandbox.kind == "none":
             return Confined(environment=environment)
-        access = call_access(policy, arguments, closed)
-        if access is None:
-            raise ToolError("what this command would do has changed since it was allowed, so it was not run; try again")
-        access = access.with_writable(temporary)
+        access = call_access(policy, verdicts, closed).with_writable(temporary)
         environment |= _private_caches(access, policy.site.around, temporary)
         try:
             confinement = confine(sandbox, access)
@@ -56,6 +67,15 @@ def create_confine(
 def create_confine_reader(sandbox: Sandbox) -> ConfineReader:
     """What confines a program that gets nothing to read but the files that its tool has looked up for it."""
     return partial(confine, sandbox, Access())
+
+
+def _for_git(git_settings: GitSettings, verdicts: Sequence[Verdict]) -> Mapping[str, str]:
+    try:
+        return git_settings(folders_of_git(verdicts))
+    except ConfigurationError as error:
+        raise ToolError(
+            f"the command was not run, for git might run programs in it that no rule grants: {error}"
+        ) from error
 
 
 def _private_caches(access: Access, around: Surroundings, temporary: str) -> dict[str, str]:

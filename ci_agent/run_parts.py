@@ -2,7 +2,7 @@
 
 import os
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -87,11 +87,12 @@ def build_parts(  # noqa: PLR0913 - settings, and what is there around a run; th
     around = surroundings(settings.environment, records, {**environment, "TMPDIR": ""})
     policy = compile_policy(settings.policy.source, workspace, around=around)
     programs = (
-        find_repository_programs(workspace.root, environment, processes) if policy.can_allow("bash") else NO_PROGRAMS
+        find_repository_programs([workspace.root], environment, processes) if policy.can_allow("bash") else NO_PROGRAMS
     )
     environment = programs.environment(environment)
     sandbox, temporary = find_sandbox(settings.sandbox, _outside(environment["PATH"], workspace)), PrivateFolder()
-    confine = create_confine(policy, sandbox, temporary, settings.secret_files)
+    git_settings = partial(_settings_for_git, environment, processes)
+    confine = create_confine(policy, sandbox, temporary, settings.secret_files, git_settings=git_settings)
     record = _played_record(settings, models[0])
     tool_settings = _tool_settings(settings, workspace, policy, environment, processes, confine)
     tool_settings = replace(tool_settings, confine_reader=create_confine_reader(sandbox))
@@ -117,6 +118,13 @@ def build_parts(  # noqa: PLR0913 - settings, and what is there around a run; th
         sandbox=sandbox,
         temporary=temporary,
     )
+
+
+def _settings_for_git(
+    environment: Mapping[str, str], processes: Processes, folders: Iterable[Path]
+) -> Mapping[str, str]:
+    """For the repositories as they are when a command is about to run."""
+    return find_repository_programs(folders, environment, processes).environment(environment)
 
 
 def _outside_world(settings: RunSettings, now: Callable[[], datetime]) -> Outside:

@@ -1,3 +1,4 @@
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -55,7 +56,12 @@ def policy(tmp_path: Path) -> Policy:
 
 
 def confined(policy: Policy, temporary: Path, command: str, sandbox: Sandbox = LANDLOCK) -> Confined:
-    return create_confine(policy, sandbox, Given(temporary))({"command": command})
+    return create_confine(policy, sandbox, Given(temporary), git_settings=no_git)({"command": command})
+
+
+def no_git(folders: Iterable[Path]) -> dict[str, str]:
+    del folders
+    return {}
 
 
 def test_each_call_gets_its_own_ruleset(policy: Policy, temporary: Path) -> None:
@@ -110,7 +116,7 @@ def test_a_closed_file_of_the_workspace_is_named(policy: Policy, temporary: Path
 
 
 def test_attack_swap_a_file_after_the_call_was_allowed(policy: Policy, temporary: Path, tmp_path: Path) -> None:
-    confine = create_confine(policy, LANDLOCK, Given(temporary))
+    confine = create_confine(policy, LANDLOCK, Given(temporary), git_settings=no_git)
     (tmp_path / "ws" / "a").write_text("")
     assert policy.decide("bash", {"command": "cat a"}).effect == "allow"
     (tmp_path / "ws" / "a").unlink()
@@ -127,7 +133,7 @@ def test_without_a_place_for_temporary_files_nothing_runs(policy: Policy) -> Non
     with pytest.raises(
         ToolError, match=r"there is no place for temporary files, so the command was not run: .*No space"
     ):
-        create_confine(policy, LANDLOCK, Nowhere())({"command": "cat a"})
+        create_confine(policy, LANDLOCK, Nowhere(), git_settings=no_git)({"command": "cat a"})
 
 
 @pytest.mark.skipif(landlock.abi() == 0, reason="this kernel offers no Landlock")

@@ -40,14 +40,27 @@ class Closed:
     denied: tuple[Path, ...] = ()
 
 
-def call_access(policy: Policy, arguments: JsonObject, closed: Closed) -> Access | None:
-    """The access of one call of `bash`; None when the policy does not allow the call, as things are now.
+def judge_again(policy: Policy, arguments: JsonObject) -> Sequence[Verdict] | None:
+    """What one call of `bash` does and is allowed by; None when the policy does not allow it, as things are now."""
+    verdicts = judge(Call(policy.site, policy.rules, "bash", arguments))
+    return verdicts if verdicts and all(verdict.holds for verdict in verdicts) else None
+
+
+def folders_of_git(verdicts: Sequence[Verdict]) -> Iterator[Path]:
+    """Where a call may start git: where its commands run, some of which start others, and what git is told of."""
+    for verdict in verdicts:
+        fact = verdict.fact
+        if isinstance(fact, ExecFact):
+            yield fact.folder
+            if os.path.basename(fact.words[0].text) == "git":
+                yield from (file.path for file in fact.files)
+
+
+def call_access(policy: Policy, verdicts: Sequence[Verdict], closed: Closed) -> Access:
+    """The access of one call of `bash` that is allowed.
 
     All programs of a call have the same. Raises ToolError where one of them would get what another was granted.
     """
-    verdicts = judge(Call(policy.site, policy.rules, "bash", arguments))
-    if not verdicts or not all(verdict.holds for verdict in verdicts):
-        return None
     commands = [verdict for verdict in verdicts if isinstance(verdict.fact, ExecFact)]
     opaque = [verdict.granted_by for verdict in commands if verdict.granted_by and not _tells_writes(verdict.fact)]
     spelled = [glob for verdict in verdicts if verdict.granted_by for glob in verdict.granted_by.reach or ()]

@@ -1,62 +1,37 @@
 """Programs that a repository's own configuration names: git would run them for harmless commands, so it does not."""
 
 import os
-import re
-from collections.abc import Iterator, Mapping
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final, NamedTuple
 
 from ci_agent.cancellation import CancelToken
 from ci_agent.errors import ConfigurationError, ToolError
+from ci_agent.precautions.git_folders import Repository, configuration_files, repositories_in_reach
+from ci_agent.precautions.program_settings import included_path, instead_of, may_name_programs
 from ci_agent.process import Processes
 
-LIST_WITHIN_S = 10.0
-MAX_LIST_BYTES = 4 * 1024 * 1024
-MAX_PROGRAMS = 500
+MAX_PROGRAMS: Final = 500
 """More do not fit into an environment; whoever writes so many into a configuration means no good."""
 
-_LIST = ("git", "config", "--null", "--list", "--show-scope")
+_LIST_WITHIN_S: Final = 10.0
+_MAX_LIST_BYTES: Final = 4 << 20
+_MAX_NAMES_BYTES: Final = 256 << 20
+_MAX_FILES: Final = 5_000
 
-_OF_THE_REPOSITORY = {"local", "worktree"}
-
-_INSTEAD: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (re.compile(pattern, re.DOTALL), value)
-    for pattern, value in (
-        # Without a program git goes on as if there were none.
-        (r"filter\..*\.(clean|smudge|process)", ""),
-        (r"filter\..*\.required", "false"),
-        (r"credential\.(.*\.)?helper", ""),
-        (r"trailer\..*\.(cmd|command)", ""),
-        (r"tar\..*\.command", ""),
-        (r"interactive\.difffilter", ""),
-        (r"diff\..*\.textconv", "cat"),
-        (r"submodule\..*\.update", "checkout"),
-        (r"remote\..*\.uploadpack", "git-upload-pack"),
-        (r"remote\..*\.receivepack", "git-receive-pack"),
-        (r"core\.sshcommand", "ssh"),
-        (r"gpg\.program|gpg\.openpgp\.program", "gpg"),
-        (r"gpg\.x509\.program", "gpgsm"),
-        (r"gpg\.ssh\.program", "ssh-keygen"),
-        # These cannot be taken away, only be made to fail: the command then says that it cannot run the program.
-        (r"alias\..*|diff\.external|diff\..*\.command|merge\..*\.driver|remote\..*\.vcs", ""),
-        (r"core\.(gitproxy|alternaterefscommand)|(merge|diff)tool\..*\.(cmd|path)|guitool\..*\.cmd", ""),
-        (r"(browser|man)\..*\.(cmd|path)|sendemail\..*cmd|hook\..*\.command|gpg\.ssh\.defaultkeycommand", ""),
-        (r"sequence\.editor|core\.(editor|pager|askpass)|pager\..*|imap\.tunnel|web\.browser", ""),
-    )
-)
-"""Keys whose values git runs as programs (git-config(1)), and what stands in their place."""
-
-_LARGE_FILES = re.compile(r"git-lfs (clean|smudge( --skip)?) -- %f|git-lfs filter-process( --skip)?|true")
-"""What `git lfs install --local` writes, as checkouts in CI do: a program of the machine, under a name of its own."""
+_SUBMODULE: Final = "160000 "
 
 
 @dataclass(frozen=True, slots=True)
 class RepositoryPrograms:
     instead: Mapping[str, str]
-    """Keys of the repository's configuration that name programs, each with what git shall read in their place."""
+    """Keys of a repository's configuration that name programs, each with what git shall read in their place."""
 
     def environment(self, given: Mapping[str, str]) -> dict[str, str]:
-        """The environment with git's settings for one command, which stand above those of every file."""
+        """The environment with git's settings for one command, which stand above those of every file, and which git
+        hands on to the gits that it starts in submodules."""
         count = int(given.get("GIT_CONFIG_COUNT", "0"))
         environment = dict(given)
         for number, (key, value) in enumerate(self.instead.items(), count):
@@ -64,52 +39,105 @@ class RepositoryPrograms:
         return environment | {"GIT_CONFIG_COUNT": str(count + len(self.instead))}
 
 
-NO_PROGRAMS = RepositoryPrograms({})
+NO_PROGRAMS: Final = RepositoryPrograms({})
 
 
-def find_repository_programs(folder: Path, environment: Mapping[str, str], processes: Processes) -> RepositoryPrograms:
-    """Asks git, which runs nothing to tell it; none outside of a repository, and where there is no git.
+class _Git(NamedTuple):
+    """How git is asked. It runs nothing to answer."""
 
-    ConfigurationError for a configuration that cannot be made harmless.
+    environment: Mapping[str, str]
+    processes: Processes
+
+
+def find_repository_programs(
+    folders: Iterable[Path], environment: Mapping[str, str], processes: Processes
+) -> RepositoryPrograms:
+    """Of all repositories that git may use when it is started in one of these folders, as they are now.
+
+    None outside of a repository, and where there is no git. ConfigurationError for what cannot be made harmless.
     """
-    try:
-        listed = processes.run(
-            _LIST,
-            cwd=folder,
-            env=environment,
-            timeout_s=LIST_WITHIN_S,
-            cancel=CancelToken(),
-            head_bytes=MAX_LIST_BYTES,
-            tail_bytes=0,
-            separate_stderr=True,
-        )
-    except ToolError:
+    if shutil.which("git", path=environment.get("PATH", "")) is None:
         return NO_PROGRAMS
-    if listed.exit_status is not None and listed.exit_status != 0:
-        return NO_PROGRAMS  # and git does as little for a command here
-    instead = dict(_replaced(os.fsdecode(listed.output.head)))
-    if listed.exit_status is None or not listed.output.is_complete or len(instead) > MAX_PROGRAMS:
-        raise ConfigurationError(
-            f"the configuration of the repository at {str(folder)!r} cannot be listed, or names more than "
-            f"{MAX_PROGRAMS} programs: look through its .git/config"
-        )
+    git = _Git({**environment, "LC_ALL": "C", "GIT_NO_LAZY_FETCH": "1"}, processes)
+    repositories = repositories_in_reach(folders, lambda repository: _submodules(repository, git))
+    files = (file for repository in repositories for file in configuration_files(repository))
+    instead: dict[str, str] = {}
+    for file, key, value in _settings(files, git):
+        harmless = instead_of(key, value)
+        if harmless is not None:
+            instead[key] = harmless
+        if len(instead) > MAX_PROGRAMS:
+            raise ConfigurationError(
+                f"the configuration of a repository names more than {MAX_PROGRAMS} programs: look through {str(file)!r}"
+            )
     return RepositoryPrograms(instead)
 
 
-def _replaced(listing: str) -> Iterator[tuple[str, str]]:
-    fields = listing.split("\0")
-    for scope, entry in zip(fields[::2], fields[1::2], strict=False):
+def _settings(files: Iterable[Path], git: _Git) -> Iterator[tuple[Path, str, str]]:
+    """The settings of these files and of all that they include, on whatever condition; of those files alone in which
+    one may name a program."""
+    seen: set[Path] = set()
+    for file in files:
+        waiting = [file]
+        while waiting:
+            path = waiting.pop()
+            if path in seen or not _may_name_programs(path):
+                continue
+            seen.add(path)
+            if len(seen) > _MAX_FILES:
+                raise ConfigurationError(f"git's configuration is in more than {_MAX_FILES:,} files here")
+            for key, value in _list(path, git):
+                included = included_path(key, value)
+                if included is not None:
+                    waiting.append(path.parent / _expanded(included, git.environment))
+                yield path, key, value
+
+
+def _may_name_programs(path: Path) -> bool:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(descriptor, "rb") as file:
+            data = file.read(_MAX_LIST_BYTES)
+    except OSError:  # commands, which are of the same user, cannot read it either
+        return False
+    return len(data) == _MAX_LIST_BYTES or may_name_programs(data)
+
+
+def _expanded(path: str, environment: Mapping[str, str]) -> str:
+    return environment.get("HOME", "") + path[1:] if path.startswith("~/") else os.path.expanduser(path)
+
+
+def _list(path: Path, git: _Git) -> Iterator[tuple[str, str]]:
+    command = ["git", "config", "--null", "--list", "--file", str(path)]
+    for entry in _ask(command, Path("/"), _MAX_LIST_BYTES, git):
         key, _, value = entry.partition("\n")
-        instead = _instead_of(key)
-        if scope in _OF_THE_REPOSITORY and instead is not None and not _is_harmless(key, value):
-            yield key, instead
+        yield key, value
 
 
-def _instead_of(key: str) -> str | None:
-    return next((value for pattern, value in _INSTEAD if pattern.fullmatch(key)), None)
+def _submodules(repository: Repository, git: _Git) -> list[str]:
+    command = ["git", "--git-dir", str(repository.folder), "ls-files", "--stage", "-z"]
+    entries = _ask(command, repository.folder, _MAX_NAMES_BYTES, git)
+    return [entry.partition("\t")[2] for entry in entries if entry.startswith(_SUBMODULE)]
 
 
-def _is_harmless(key: str, value: str) -> bool:
-    if key.startswith("submodule."):
-        return not value.startswith("!")
-    return key.startswith("filter.lfs.") and _LARGE_FILES.fullmatch(value) is not None
+def _ask(command: list[str], folder: Path, max_bytes: int, git: _Git) -> list[str]:
+    """The fields that it prints; none where what it reads is broken, for then git does as little for a command."""
+    try:
+        answer = git.processes.run(
+            command,
+            cwd=folder,
+            env=git.environment,
+            timeout_s=_LIST_WITHIN_S,
+            cancel=CancelToken(),
+            head_bytes=max_bytes,
+            tail_bytes=0,
+            separate_stderr=True,
+        )
+    except ToolError as error:
+        raise ConfigurationError(f"git cannot be asked what a repository holds or says: {error}") from error
+    if answer.exit_status == 0 and answer.output.is_complete:
+        return os.fsdecode(answer.output.head).split("\0")[:-1]
+    why = os.fsdecode(answer.stderr.head) if answer.stderr else ""
+    if answer.exit_status is not None and answer.exit_status != 0 and why.startswith("fatal: "):
+        return []
+    raise ConfigurationError(f"git cannot list what a repository at {str(folder)!r} holds or says: {why.strip()}")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ci_agent.errors import ToolError
-from ci_agent.policy.call_access import Closed, call_access, closed_places
+from ci_agent.policy.call_access import Closed, call_access, closed_places, judge_again
 from ci_agent.policy.decide import Policy, compile_policy
 from ci_agent.policy.load import load_policy_source
 from ci_agent.policy.protected import Surroundings
@@ -61,9 +61,9 @@ NOTHING = Closed()
 
 
 def access_of(policy: Policy, command: str, closed: Closed = NOTHING) -> Access:
-    access = call_access(policy, {"command": command}, closed)
-    assert access is not None, command
-    return access
+    verdicts = judge_again(policy, {"command": command})
+    assert verdicts is not None, command
+    return call_access(policy, verdicts, closed)
 
 
 def writable(policy: Policy, command: str) -> list[str]:
@@ -140,7 +140,7 @@ def test_a_program_that_does_not_tell_gets_no_folder_for_anothers_new_file(
 
 def test_a_call_that_is_not_allowed_gets_nothing(policy: Policy) -> None:
     for command in ("rm -rf /", "python3 x.py", "cat notes.txt; id", "cat $(", "cat /etc/shadow"):
-        assert call_access(policy, {"command": command}, Closed()) is None
+        assert judge_again(policy, {"command": command}) is None
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_attack_get_for_a_program_what_its_neighbour_was_granted(
     policy = policy_of(rules, workspace, home)
     closed = closed_places(policy, [home / ".ssh"])
     with pytest.raises(ToolError) as refused:
-        call_access(policy, {"command": command}, closed)
+        access_of(policy, command, closed)
     assert problem in str(refused.value)
     assert str(refused.value).endswith("Run them in calls of their own")
 

@@ -136,7 +136,7 @@ def chosen(key: str) -> list[tuple[str, str]]:
 
 def found_in(folder: Path, environment: Mapping[str, str]) -> RepositoryPrograms:
     with open_processes() as processes:
-        return find_repository_programs(folder, environment, processes)
+        return find_repository_programs([folder], environment, processes)
 
 
 def run_all(commands: list[str], folder: Path, environment: Mapping[str, str], canary: Path) -> list[str]:
