@@ -5,7 +5,12 @@ import os
 import shlex
 import sys
 
-words = json.loads(os.environ["INPUT_EXTRA_ARGS"] or "[]")
+WANTED = 'is no JSON list of texts, such as ["--thinking", "high"]'
+
+try:
+    words = json.loads(os.environ["INPUT_EXTRA_ARGS"] or "[]")
+except (ValueError, RecursionError) as error:
+    sys.exit(f"{WANTED}: {error}")
 if not isinstance(words, list) or not all(isinstance(word, str) and "\0" not in word for word in words):
-    sys.exit(1)
+    sys.exit(WANTED)
 print(shlex.join(words))

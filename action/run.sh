@@ -7,9 +7,23 @@ set -euo pipefail
 declare +x key=$INPUT_API_KEY # a variable of that name that the workflow exports would stay exported
 unset INPUT_API_KEY
 
-fail() {
-  echo "::error title=ci-agent::$1"
+add() { # to the runner's file $1, behind what an earlier line left without its end; $2 is a format
+  local file=$1
+  shift
+  [ -z "$file" ] || { [ -z "$(tail -c 1 "$file")" ] || echo; printf "$@"; } >>"$file"
+}
+
+fail() { # says why wherever a run would; $1 is a line that holds no input as it came
+  add "${GITHUB_OUTPUT:-}" '%s=%s\n' conclusion configuration exit-code 3 reason "$1"
+  [ "$INPUT_SUMMARY" = false ] \
+    || add "${GITHUB_STEP_SUMMARY:-}" '## ❌ ci-agent: configuration, exit code 3\n\n```text\n%s\n```\n' "$1"
+  [ "$INPUT_ANNOTATIONS" = false ] || echo "::error title=ci-agent%3A configuration%2C exit code 3::${1//%/%25}"
+  echo "ci-agent: $1" >&2
   exit 3
+}
+
+truth() { # whether the input $1 with the value $2 is switched on
+  case $2 in true) ;; false | '') return 1 ;; *) fail "the input $1 is neither true nor false: $(printf %q "$2")" ;; esac
 }
 
 python=${INPUT_PYTHON:-python3}
@@ -31,7 +45,7 @@ if [ ! -e "$environment/ready" ]; then
     pip=("$environment/bin/python" -I -m pip)
   }
   "${pip[@]}" install --quiet --disable-pip-version-check --no-deps --no-compile --only-binary :all: --require-hashes \
-    -r "$lock"
+    -r "$lock" || fail "its packages could not be installed: what pip says stands in the log"
   "$environment/bin/python" -I -c 'import site, sys; open(site.getsitepackages()[0] + "/ci_agent.pth", "w").write(sys.argv[1])' \
     "$CI_AGENT_ACTION"
   touch "$environment/ready"
@@ -39,10 +53,10 @@ if [ ! -e "$environment/ready" ]; then
 fi
 
 args=(--output text --publish github-outputs)
-[ "$INPUT_SUMMARY" != true ] || args+=(--publish github-summary)
-[ "$INPUT_ANNOTATIONS" != true ] || args+=(--publish github-annotations)
-[ "$INPUT_TRUST_HEAD" != true ] || args+=(--trust-head)
-[ "$INPUT_EVENT_TEXT" != true ] || args+=(--event-text)
+if truth summary "$INPUT_SUMMARY"; then args+=(--publish github-summary); fi
+if truth annotations "$INPUT_ANNOTATIONS"; then args+=(--publish github-annotations); fi
+if truth trust-head "$INPUT_TRUST_HEAD"; then args+=(--trust-head); fi
+if truth event-text "$INPUT_EVENT_TEXT"; then args+=(--event-text); fi
 [ -n "$CI_AGENT_TRANSCRIPT" ] || args+=(--transcript "$(mktemp -d "$RUNNER_TEMP/ci-agent-XXXXXXXX")/transcript.json")
 
 lines() { # each line of $2 behind the flag $1
@@ -55,7 +69,8 @@ lines --context-file "$INPUT_CONTEXT_FILES"
 lines --input "$INPUT_TASK_INPUTS"
 
 more=
-[ "$INPUT_EXTRA_ARGS" = "[]" ] || more=$("$environment/bin/python" -I "$CI_AGENT_ACTION/action/extra_args.py") || fail "the input extra-args is no JSON list of texts"
+[ "$INPUT_EXTRA_ARGS" = "[]" ] || more=$("$environment/bin/python" -I "$CI_AGENT_ACTION/action/extra_args.py" 2>&1) \
+  || fail "the input extra-args $more"
 [ -z "$more" ] || eval "args+=($more)" # words that extra_args.py has quoted
 
 [ -z "$key" ] || args+=(--api-key-file /dev/fd/3)

@@ -10,6 +10,8 @@ from ci_agent.errors import ConfigurationError
 from ci_agent.json_types import JsonObject
 from ci_agent.reports.github import annotation_lines
 from ci_agent.reports.markdown import MAX_SUMMARY_BYTES, render_markdown
+from ci_agent.reports.outcome import conclusion, why_it_ended
+from ci_agent.reports.refusal import Refusal, refusal_annotation, refusal_summary
 from ci_agent.transcript.plain_json import json_text
 
 Published: TypeAlias = Literal["github", "github-outputs", "github-summary", "github-annotations"]
@@ -42,6 +44,21 @@ def publish(
     return problems
 
 
+def publish_refusal(
+    kinds: Collection[Published], refusal: Refusal, environment: Mapping[str, str], print_line: Callable[[str], None]
+) -> list[str]:
+    """`publish` for a run that has no record: why there is none, as far as there is a step to be told."""
+    problems: list[str] = []
+    if _wants(kinds, "github-outputs") and environment.get("GITHUB_OUTPUT"):
+        told = {"conclusion": refusal.reason, "exit-code": str(refusal.exit_code), "reason": refusal.message}
+        problems += _append(environment, "GITHUB_OUTPUT", outputs_text(told))
+    if _wants(kinds, "github-summary") and environment.get("GITHUB_STEP_SUMMARY"):
+        problems += _append(environment, "GITHUB_STEP_SUMMARY", refusal_summary(refusal), MAX_SUMMARY_BYTES)
+    if _wants(kinds, "github-annotations"):
+        print_line(refusal_annotation(refusal))
+    return problems
+
+
 def check_publishing(kinds: Collection[Published], environment: Mapping[str, str]) -> None:
     """Raise ConfigurationError where there is no step that could be told: better before the run than after it."""
     for kind, variable in (("github-outputs", "GITHUB_OUTPUT"), ("github-summary", "GITHUB_STEP_SUMMARY")):
@@ -57,6 +74,7 @@ def step_outputs(document: JsonObject, transcript: Path | None) -> dict[str, str
     return {
         "conclusion": result["reason"],
         "exit-code": str(result["exit_code"]),
+        "reason": _reason(document),
         "answer": _bounded(result["final_text"] or ""),
         "structured-output": "" if structured is None else _whole(json_text(structured)),
         "transcript": "" if transcript is None else str(transcript.absolute()),
@@ -65,6 +83,11 @@ def step_outputs(document: JsonObject, transcript: Path | None) -> dict[str, str
         "cost-usd": "" if usage["cost_usd"] is None else f"{usage['cost_usd']:.6f}",
         "turns": str(turns),
     }
+
+
+def _reason(document: JsonObject) -> str:
+    """Why the step failed, in a line; empty when it did not."""
+    return "" if document["result"]["exit_code"] == 0 else why_it_ended(document) or conclusion(document)
 
 
 def outputs_text(values: Mapping[str, str], new_delimiter: Callable[[], str] = lambda: secrets.token_hex(32)) -> str:

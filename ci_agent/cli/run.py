@@ -31,6 +31,7 @@ from ci_agent.cli.output import (
     check_proposals_file,
     deliver,
 )
+from ci_agent.cli.refusals import PublishingCommand
 from ci_agent.cli.report_files import read_reports
 from ci_agent.cli.run_flags import optional_path, read_settings
 from ci_agent.cli.schedule import Schedule, open_schedule, remove_old, save_state, schedule_options
@@ -63,7 +64,7 @@ Examples:
 """
 
 
-@click.command("run", epilog=EPILOG)
+@click.command("run", epilog=EPILOG, cls=PublishingCommand)
 @click.argument("prompt", nargs=-1)
 @task_options
 @option("--prompt-file", metavar="FILE", help="Read the prompt from FILE; - reads stdin.")

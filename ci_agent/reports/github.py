@@ -75,7 +75,7 @@ def render_github(document: JsonObject) -> str:
 
 def annotation_lines(document: JsonObject) -> list[str]:
     """The annotations alone: workflow commands, a line each."""
-    return [*map(_command, _bounded([_outcome(document), *_problems(document)]))]
+    return [*map(annotation_command, _bounded([_outcome(document), *_problems(document)]))]
 
 
 def _turns(document: JsonObject) -> Iterator[str]:
@@ -156,7 +156,8 @@ def _bounded(annotations: Sequence[Annotation]) -> Iterator[Annotation]:
         yield Annotation(level, "ci-agent: more of these", f"{left_out} more are in the log and in the transcript")
 
 
-def _command(annotation: Annotation) -> str:
+def annotation_command(annotation: Annotation) -> str:
+    """The workflow command, a line without its end."""
     place = annotation.place
     properties = {"title": short(annotation.title, 2 * MAX_RULE_CHARS)}
     if place is not None:

@@ -87,7 +87,7 @@ def _next(document: JsonObject) -> Iterator[str]:
     yield from steps
     if commands:
         yield f"Why {'it was' if len(commands) == 1 else 'they were'} denied:"
-        yield _fenced("\n".join(commands), "sh")
+        yield fenced("\n".join(commands), "sh")
 
 
 def _problems(document: JsonObject) -> Iterator[str]:
@@ -136,7 +136,7 @@ def _answer(document: JsonObject) -> Iterator[str]:
         return
     beginning = inert_lines(text[:_MAX_ANSWER_BYTES])
     kept = _cut(beginning, _MAX_ANSWER_BYTES)
-    yield _fenced(kept)
+    yield fenced(kept)
     if len(text) > _MAX_ANSWER_BYTES or kept != beginning:
         yield f"The answer is cut here: it has {len(text):,} characters, and the transcript holds all of them."
 
@@ -158,7 +158,7 @@ def _facts(document: JsonObject) -> Iterator[str]:
     if notes:
         lines = (f"{note['at']}  {note['about'][:MAX_RULE_CHARS]}  {note['text']}" for note in notes[:_MAX_NOTES])
         yield from _collapsed(
-            f"Notes ({len(notes)})", _fenced(inert_lines("\n".join(short(each, MAX_REASON_CHARS) for each in lines)))
+            f"Notes ({len(notes)})", fenced(inert_lines("\n".join(short(each, MAX_REASON_CHARS) for each in lines)))
         )
 
 
@@ -182,7 +182,7 @@ def _output(call: JsonObject) -> Iterator[str]:
     if len(lines) > len(shown):
         yield f"{len(lines) - len(shown):,} lines before these are in the transcript."
     text = "\n".join(line[:_MAX_OUTPUT_BYTES] for line in shown)
-    yield _fenced(_cut(inert_lines(text), _MAX_OUTPUT_BYTES))
+    yield fenced(_cut(inert_lines(text), _MAX_OUTPUT_BYTES))
 
 
 def _all_calls(calls: Sequence[JsonObject]) -> Iterator[str]:
@@ -197,7 +197,7 @@ def _all_calls(calls: Sequence[JsonObject]) -> Iterator[str]:
         lines.append(line)
     left_out = len(calls) - len(lines)
     more = [f"{counted(left_out, 'more call')}: see the transcript."] if left_out else []
-    yield from _collapsed(f"All calls ({counts_of(calls)})", _fenced("\n".join(lines)), *more)
+    yield from _collapsed(f"All calls ({counts_of(calls)})", fenced("\n".join(lines)), *more)
 
 
 def _collapsed(summary: str, *blocks: str) -> Iterator[str]:
@@ -219,7 +219,7 @@ def _code(text: str) -> str:
     return f"<code>{text.translate(_MARKUP)}</code>"
 
 
-def _fenced(text: str, language: str = "text") -> str:
+def fenced(text: str, language: str = "text") -> str:
     """Inert lines behind a fence that is longer than any run of backticks in them."""
     longest = max(map(len, re.findall("`+", text)), default=0)
     fence = "`" * max(longest + 1, 3)

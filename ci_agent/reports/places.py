@@ -65,7 +65,15 @@ def _rule_place(call: JsonObject, folders: _Folders) -> Place | None:
     decision = call["decision"]
     if call["status"] != "denied" or decision is None:
         return None
-    source = decision["source"] or (decision["nearest"] or {}).get("source") or ""
+    return _source_place(decision["source"] or (decision["nearest"] or {}).get("source") or "", folders)
+
+
+def source_place(source: str, checkout: JsonObject) -> Place | None:
+    """Of `policy.yml:7`, with the run's `checkout`; None: it is no file of the repository."""
+    return _source_place(source, _Folders(checkout["root"], checkout["root"], checkout["started_in"]))
+
+
+def _source_place(source: str, folders: _Folders) -> Place | None:
     file, _, line = source.rpartition(":")
     if file.startswith(_SHIPPED) or not line.isdecimal():
         return None

@@ -24,6 +24,12 @@ rules:
   - {id: show, allow: bash, command: ["env", "cat /proc/*/environ"], paths: ["**", "/proc/**"]}
 """
 
+PROPOSALS = """\
+policy: 1
+proposals: {comment: {}}
+rules: [{id: propose, allow: propose}]
+"""
+
 GOOD = """\
 turns:
   - tool_calls:
@@ -39,12 +45,14 @@ TASK = """\
 task: 1
 prompt: "{{ files }} since {{ base }}"
 inputs: {base: {}}
-policy: policy.yml
+policy: proposals.yml
 model: scripted:work/task-script.yaml
 """
 
 FILES = {
     "policy.yml": POLICY,
+    "wrong.yml": "policy: 1\nrules: [{id: look, alow: ls}]\n",
+    "proposals.yml": PROPOSALS,
     "good.yaml": GOOD,
     "denied.yaml": DENIED,
     "stubborn.yaml": "turns:\n" + 9 * "  - text: No.\n",
@@ -120,6 +128,7 @@ def test_a_run_that_went_well_says_all_of_it_in_outputs(ran: Ran) -> None:
     assert {name: value for name, value in outputs.items() if name != "transcript"} == {
         "conclusion": "completed",
         "exit-code": "0",
+        "reason": "",
         "answer": '{"found": "two lines\\n::error::no command"}',
         "structured-output": '{"found":"two lines\\n::error::no command"}',
         "denied": "1",
@@ -141,6 +150,12 @@ def test_prompt_files_and_event_reach_the_model_as_what_they_are(ran: Ran) -> No
 def test_a_denied_call_fails_the_step_when_asked_to(ran: Ran) -> None:
     assert (ran.steps["denied"]["outcome"], ran.outputs("denied")["exit-code"]) == ("failure", "5")
     assert re.search(r"::error [^\n]*", ran.log)
+    assert ran.outputs("denied")["reason"].startswith("1 of 1 call was denied")
+
+
+def test_what_a_task_lets_be_proposed_is_written_for_another_job(ran: Ran) -> None:
+    file = json.loads((ran.folder / "proposals.json").read_text())
+    assert (file["schema"], file["run"]["exit_code"]) == ("ci-agent.proposals/1", 0)
 
 
 def test_an_answer_that_breaks_its_schema_fails_the_step(ran: Ran) -> None:
@@ -154,7 +169,21 @@ def test_a_task_is_run_with_its_inputs_and_files(ran: Ran) -> None:
 
 def test_a_wrong_input_fails_the_step_and_is_named(ran: Ran) -> None:
     assert ran.steps["wrong"]["outcome"] == "failure"
-    assert "the input extra-args is no JSON list of texts" in ran.log
+    outputs = ran.outputs("wrong")
+    assert (outputs["conclusion"], outputs["exit-code"]) == ("configuration", "3")
+    reason = 'the input extra-args is no JSON list of texts, such as ["--thinking", "high"]: Expecting value'
+    assert outputs["reason"].startswith(reason)
+    assert f"::error title=ci-agent%3A configuration%2C exit code 3::{reason}" in ran.log
+
+
+def test_a_wrong_policy_fails_the_step_and_all_its_places_say_why(ran: Ran) -> None:
+    outputs = ran.outputs("refused")
+    assert ran.steps["refused"]["outcome"] == "failure"
+    reason = 'work/wrong.yml:2:20: unknown key "alow": did you mean "allow"?'
+    told = {name: outputs[name] for name in ("conclusion", "exit-code", "reason", "transcript")}
+    assert told == {"conclusion": "configuration", "exit-code": "3", "reason": reason, "transcript": ""}
+    assert re.search(r"::error [^\n]*file=work/wrong\.yml,line=2::" + re.escape(reason), ran.log)
+    assert "## ❌ ci-agent: configuration, exit code 3\n" in ran.log
 
 
 def test_the_summary_is_written_where_it_is_wanted(ran: Ran) -> None:

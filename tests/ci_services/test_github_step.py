@@ -8,10 +8,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from runner_files import read_outputs
 
-from ci_agent.ci_services.github_step import MAX_OUTPUT_UNITS, check_publishing, outputs_text, publish, step_outputs
+from ci_agent.ci_services.github_step import (
+    MAX_OUTPUT_UNITS,
+    check_publishing,
+    outputs_text,
+    publish,
+    publish_refusal,
+    step_outputs,
+)
 from ci_agent.errors import ConfigurationError
 from ci_agent.json_types import JsonObject
 from ci_agent.reports.markdown import MAX_SUMMARY_BYTES
+from ci_agent.reports.places import Place
+from ci_agent.reports.refusal import Refusal
 from ci_agent.transcript.read import read_transcript
 
 KEPT = Path(__file__).parents[1] / "transcript" / "kept" / "transcript-1.json"
@@ -37,6 +46,7 @@ def test_the_outputs_of_a_run(document: JsonObject, tmp_path: Path) -> None:
     assert step_outputs(document, tmp_path / "t.json") == {
         "conclusion": "completed",
         "exit-code": "0",
+        "reason": "",
         "answer": "Changed one line; not pushed.",
         "structured-output": '{"ok":true}',
         "transcript": str(tmp_path / "t.json"),
@@ -52,6 +62,45 @@ def test_what_is_not_known_is_empty(document: JsonObject) -> None:
     told = step_outputs(document, None)
     assert [told[name] for name in ("answer", "structured-output", "transcript", "cost-usd")] == ["", "", "", ""]
     assert told["exit-code"] == "143"
+
+
+@pytest.mark.parametrize(
+    ("ending", "reason"),
+    [
+        ({"exit_code": 5, "reason": "denied"}, "1 of 7 calls was denied"),
+        ({"exit_code": 6, "reason": "limit", "error": "100 turns are used up"}, "100 turns are used up"),
+        (
+            {"exit_code": 9, "reason": "tampered"},
+            "tampered, exit code 9: a tool changed what only the runner or ci-agent",
+        ),
+    ],
+)
+def test_a_step_that_failed_says_why(document: JsonObject, ending: JsonObject, reason: str) -> None:
+    document["result"] |= ending
+    assert step_outputs(document, None)["reason"].startswith(reason)
+
+
+def test_a_run_that_was_refused_is_told_of_in_outputs_summary_and_annotation(step: dict[str, str]) -> None:
+    lines: list[str] = []
+    refusal = Refusal("p.yml:3:1: wrong\n```\n::error::x @somebody", 3, Place("p.yml", 3))
+    assert publish_refusal(["github"], refusal, step, lines.append) == []
+    told = {"conclusion": "configuration", "exit-code": "3", "reason": refusal.message}
+    assert read_outputs(Path(step["GITHUB_OUTPUT"]).read_text()) == {"earlier": "1", **told}
+    title = "ci-agent%3A configuration%2C exit code 3"
+    said = "p.yml:3:1: wrong%0A```%0A::error::x @somebody"
+    assert lines == [f"::error title={title},file=p.yml,line=3::{said}"]
+    assert (
+        Path(step["GITHUB_STEP_SUMMARY"])
+        .read_text()
+        .startswith(
+            "# Earlier\n## ❌ ci-agent: configuration, exit code 3\n\nA policy, task, script or schema is invalid, the "
+            "transcript cannot be written, or a required sandbox is missing.\n\n````text\np.yml:3:1: wrong\n```\n"
+        )
+    )
+
+
+def test_where_no_step_is_a_refusal_is_told_to_nobody() -> None:
+    assert publish_refusal(["github-outputs", "github-summary"], Refusal("x", 2), {}, print) == []
 
 
 def test_the_runner_reads_what_was_written_beside_what_was_there(document: JsonObject, step: dict[str, str]) -> None:

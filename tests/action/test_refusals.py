@@ -1,0 +1,75 @@
+"""What the action's step says when it cannot even start ci-agent."""
+
+import subprocess
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+from runner_files import read_outputs
+
+import ci_agent
+
+ROOT = Path(ci_agent.__file__).parent.parent
+
+INPUTS = {"SUMMARY": "true", "ANNOTATIONS": "true", "TRUST_HEAD": "false", "EVENT_TEXT": "false", "EXTRA_ARGS": "[]"}
+
+Step = Callable[[Mapping[str, str]], subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def step(tmp_path: Path) -> Step:
+    """Runs the step's script with other inputs, after a line of the job that ended without its end."""
+    for name in ("output", "summary"):
+        (tmp_path / name).write_text("earlier=1")
+
+    def run(inputs: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+        given = {f"INPUT_{name}": value for name, value in (INPUTS | {"API_KEY": "", **inputs}).items()}
+        files = {"GITHUB_OUTPUT": str(tmp_path / "output"), "GITHUB_STEP_SUMMARY": str(tmp_path / "summary")}
+        environment = {"PATH": "/usr/bin:/bin", "RUNNER_TEMP": str(tmp_path), "CI_AGENT_ACTION": str(ROOT)}
+        return subprocess.run(
+            ["bash", "--noprofile", "--norc", str(ROOT / "action" / "run.sh")],
+            env={**environment, **files, **given},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+
+    return run
+
+
+def test_a_python_that_is_none_is_named_in_log_annotation_outputs_and_summary(step: Step, tmp_path: Path) -> None:
+    done = step({"PYTHON": "/gone/100%\n::warning::x"})
+    reason = r"the input python names no Python 3.11 or newer: $'/gone/100%\n::warning::x'"
+    assert (done.returncode, done.stderr) == (3, f"ci-agent: {reason}\n")
+    title = "ci-agent%3A configuration%2C exit code 3"
+    assert done.stdout == f"::error title={title}::{reason.replace('%', '%25')}\n"
+    assert read_outputs((tmp_path / "output").read_text()) == {
+        "earlier": "1",
+        "conclusion": "configuration",
+        "exit-code": "3",
+        "reason": reason,
+    }
+    heading = "## ❌ ci-agent: configuration, exit code 3"
+    assert (tmp_path / "summary").read_text() == f"earlier=1\n{heading}\n\n```text\n{reason}\n```\n"
+
+
+def test_without_summary_and_annotations_the_log_and_the_outputs_say_it(step: Step, tmp_path: Path) -> None:
+    done = step({"PYTHON": "/gone", "SUMMARY": "false", "ANNOTATIONS": "false"})
+    assert (done.stdout, done.stderr) == ("", "ci-agent: the input python names no Python 3.11 or newer: /gone\n")
+    assert (tmp_path / "summary").read_text() == "earlier=1"
+    assert read_outputs((tmp_path / "output").read_text())["exit-code"] == "3"
+
+
+def test_a_switch_that_is_neither_true_nor_false_is_named_before_any_run(step: Step, tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.write_text(
+        "#!/bin/sh\nfor last; do :; done\n"
+        'case "$*" in *venv*) mkdir -p "$last/bin"; cp "$0" "$last/bin/python" ;; esac\n'
+    )
+    python.chmod(0o755)
+    done = step({"PYTHON": str(python), "TRUST_HEAD": "yes; true"})
+    assert (done.returncode, done.stderr) == (
+        3,
+        "ci-agent: the input trust-head is neither true nor false: yes\\;\\ true\n",
+    )
