@@ -49,7 +49,7 @@ def _become_command(
         os.dup2(outputs[0], 1)
         os.dup2(outputs[1], 2)
         if request.limits.max_user_processes is not None:
-            resource.setrlimit(resource.RLIMIT_NPROC, (request.limits.max_user_processes,) * 2)
+            _allow_processes(request.limits.max_user_processes)
         path = request.cwd
         os.chdir(path)
         if domain is not None:
@@ -64,6 +64,12 @@ def _become_command(
         os.write(tell, json.dumps([None, traceback.format_exc()[-_MOST_TOLD_BYTES // 8 :]]).encode("ascii"))
     finally:
         os._exit(127)
+
+
+def _allow_processes(most: int) -> None:
+    """No more than there may be already: only root may raise a limit, and nobody should."""
+    present = [limit for limit in resource.getrlimit(resource.RLIMIT_NPROC) if limit != resource.RLIM_INFINITY]
+    resource.setrlimit(resource.RLIMIT_NPROC, (min([most, *present]),) * 2)
 
 
 def _words(request: Request) -> list[str]:

@@ -65,12 +65,14 @@ def supervise(control: socket.socket, owner: int | None) -> bool:
 
     `owner` is a descriptor of ci-agent's process, whose end, like that of the server, is the end of the command.
     """
+    command = None
     try:
         become_subreaper()
         come_first()
         wake_ups = open_wake_ups()
         lives = [descriptor for descriptor in (owner, open_pidfd(os.getppid())) if descriptor is not None]
         while _next_comes(control, lives) and _nothing_is_left():
+            command = None
             request, streams = receive_request(control)
             command = _start(request, streams, control)
             if command is not None:
@@ -78,9 +80,16 @@ def supervise(control: socket.socket, owner: int | None) -> bool:
                 _end(command)
     except (EOFError, ConnectionError):  # nobody wants any more
         pass
-    except Exception:  # noqa: BLE001 - nobody reads the standard error of this process
-        _report(control, Broken(traceback.format_exc()))
+    except Exception as error:  # noqa: BLE001 - nobody reads the standard error of this process
+        _report(control, _failure(error, command))
     return _nothing_is_left()
+
+
+def _failure(error: Exception, command: _Command | None) -> Report:
+    """What the system refuses before a command was started is no bug."""
+    if command is None and isinstance(error, OSError):
+        return Failed(error.errno or 0, error.filename)
+    return Broken(traceback.format_exc())
 
 
 def _nothing_is_left() -> bool:
@@ -121,10 +130,17 @@ def _watch(command: _Command, limits: TreeLimits, wake_ups: int, lives: Collecti
             return
         if time.monotonic() >= next_look:
             started = time.monotonic()
-            command.killed_because = exceeded(processes_below(os.getpid()), limits)
+            command.killed_because = _why_to_kill(limits)
             if command.killed_because:
                 return
             next_look = time.monotonic() + max(LOOK_EVERY_S, (time.monotonic() - started) / _LOOKING_SHARE)
+
+
+def _why_to_kill(limits: TreeLimits) -> str | None:
+    try:
+        return exceeded(processes_below(os.getpid()), limits)
+    except OSError as error:  # whoever uses up the descriptors of a machine shall not escape its limits by that
+        return f"its processes could not be looked at: {os.strerror(error.errno or 0)}"
 
 
 def _has_members(command: _Command) -> bool:

@@ -1,21 +1,26 @@
 /* Preloaded into a program: lets the Nth call of one kind fail, as a full disk or a tired kernel would.
  *
  *   FAULT_CALL   its name in the C library: write, fsync, rename, open, close, ftruncate, mkdir, unlink, read, fork,
- *                pipe, pthread_create, flock
+ *                pipe, pthread_create, flock, execve, send, recv, sendmsg, recvmsg, socketpair, kill, waitpid, prctl,
+ *                poll, setsid, chdir, dup2, setrlimit, opendir, syscall
  *   FAULT_NTH    which one, from 1; 0: none, they are only counted
  *   FAULT_ERRNO  what errno becomes; 0: half of what was to be written is, and no error
  *   FAULT_ON     how many fail from the Nth on; 0: all
  *   FAULT_BELOW  only calls about files below this folder; empty: all
  *   FAULT_ARM    counting begins when a file of this path is opened; empty: at once
  *   FAULT_SEEN   a file of 32 bytes, in which the count is kept
+ *   FAULT_FORKS  1: what it forks is concerned as well, until that calls exec
  *
  * Only the first process that finds the file empty is concerned, also after it has called exec.
  */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -23,8 +28,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 struct state {
@@ -35,7 +43,7 @@ struct state {
 static struct state *state;
 static char call[32], below[4096], arm[4096];
 static long nth, times;
-static int error;
+static int error, forks;
 
 static long number(const char *name) {
   const char *text = getenv(name);
@@ -60,6 +68,7 @@ __attribute__((constructor)) static void begin(void) {
   nth = number("FAULT_NTH");
   times = number("FAULT_ON");
   error = (int)number("FAULT_ERRNO");
+  forks = (int)number("FAULT_FORKS");
   state = shared;
   int nobody = 0;
   atomic_compare_exchange_strong(&state->pid, &nobody, getpid());
@@ -80,7 +89,8 @@ static int is_file_below(int file) {
 
 /* Counts the call when it is one of those, and says whether it is to fail. */
 static int fails(const char *name, int concerned) {
-  if (!state || !state->armed || !concerned || strcmp(name, call) || state->pid != getpid()) return 0;
+  if (!state || !state->armed || !concerned || strcmp(name, call)) return 0;
+  if (!forks && state->pid != getpid()) return 0;
   long seen = atomic_fetch_add(&state->seen, 1) + 1;
   if (!nth || seen < nth || (times && seen >= nth + times)) return 0;
   atomic_fetch_add(&state->failed, 1);
@@ -169,4 +179,72 @@ int pipe2(int ends[2], int flags) { return fails("pipe", 1) ? -1 : REAL(pipe2)(e
 
 int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument) {
   return fails("pthread_create", 1) ? error : REAL(pthread_create)(thread, attributes, start, argument);
+}
+
+int execve(const char *path, char *const argv[], char *const environment[]) {
+  return fails("execve", 1) ? -1 : REAL(execve)(path, argv, environment);
+}
+
+ssize_t send(int file, const void *data, size_t size, int flags) {
+  return fails("send", 1) ? -1 : REAL(send)(file, data, size, flags);
+}
+
+ssize_t recv(int file, void *data, size_t size, int flags) {
+  return fails("recv", 1) ? -1 : REAL(recv)(file, data, size, flags);
+}
+
+ssize_t sendmsg(int file, const struct msghdr *message, int flags) {
+  return fails("sendmsg", 1) ? -1 : REAL(sendmsg)(file, message, flags);
+}
+
+ssize_t recvmsg(int file, struct msghdr *message, int flags) {
+  return fails("recvmsg", 1) ? -1 : REAL(recvmsg)(file, message, flags);
+}
+
+int socketpair(int domain, int type, int protocol, int ends[2]) {
+  return fails("socketpair", 1) ? -1 : REAL(socketpair)(domain, type, protocol, ends);
+}
+
+int kill(pid_t pid, int number) { return fails("kill", 1) ? -1 : REAL(kill)(pid, number); }
+
+int killpg(pid_t group, int number) { return fails("kill", 1) ? -1 : REAL(killpg)(group, number); }
+
+pid_t waitpid(pid_t pid, int *status, int options) {
+  return fails("waitpid", 1) ? -1 : REAL(waitpid)(pid, status, options);
+}
+
+int prctl(int option, ...) {
+  va_list more;
+  va_start(more, option);
+  unsigned long a = va_arg(more, unsigned long), b = va_arg(more, unsigned long), c = va_arg(more, unsigned long);
+  unsigned long d = va_arg(more, unsigned long);
+  va_end(more);
+  int (*real)(int, unsigned long, unsigned long, unsigned long, unsigned long) = dlsym(RTLD_NEXT, "prctl");
+  return fails("prctl", 1) ? -1 : real(option, a, b, c, d);
+}
+
+int poll(struct pollfd *files, nfds_t count, int timeout) {
+  return fails("poll", 1) ? -1 : REAL(poll)(files, count, timeout);
+}
+
+pid_t setsid(void) { return fails("setsid", 1) ? -1 : REAL(setsid)(); }
+
+int chdir(const char *path) { return fails("chdir", 1) ? -1 : REAL(chdir)(path); }
+
+int dup2(int from, int to) { return fails("dup2", 1) ? -1 : REAL(dup2)(from, to); }
+
+int setrlimit64(__rlimit_resource_t which, const struct rlimit64 *limit) {
+  return fails("setrlimit", 1) ? -1 : REAL(setrlimit64)(which, limit);
+}
+
+DIR *opendir(const char *path) { return fails("opendir", 1) ? NULL : REAL(opendir)(path); }
+
+long syscall(long which, ...) {
+  va_list more;
+  va_start(more, which);
+  long a = va_arg(more, long), b = va_arg(more, long), c = va_arg(more, long), d = va_arg(more, long);
+  long e = va_arg(more, long), f = va_arg(more, long);
+  va_end(more);
+  long (*real)(long, ...) = dlsym(RTLD_NEXT, "syscall");
+  return fails("syscall", 1) ? -1 : real(which, a, b, c, d, e, f);
 }

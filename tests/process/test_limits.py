@@ -160,6 +160,27 @@ def test_the_kernel_refuses_more_processes_to_an_ordinary_user(as_nobody: Callab
     assert as_nobody(FORKS_OF_NOBODY) == "True\n"
 
 
+LOW_HARD_LIMIT = """
+import resource
+from pathlib import Path
+from ci_agent.cancellation import CancelToken
+from ci_agent.process import open_processes
+from ci_agent.process.default_limits import _KERNEL_REFUSES_AT, default_limits
+limits = default_limits()
+few = limits.max_user_processes - _KERNEL_REFUSES_AT * limits.max_processes + 300
+resource.setrlimit(resource.RLIMIT_NPROC, (few - 100, few))
+with open_processes(limits=limits) as processes:
+    result = processes.run(["bash", "-c", "ulimit -u"], cwd=Path("/"), env={"PATH": "/usr/bin:/bin"}, timeout_s=30,
+                           cancel=CancelToken())
+print(int(result.output.head) == few - 100)
+"""
+
+
+@linux_only
+def test_where_a_user_has_fewer_processes_already_that_limit_stays(as_nobody: Callable[[str], str]) -> None:
+    assert as_nobody(LOW_HARD_LIMIT) == "True\n"
+
+
 @linux_only
 def test_what_a_command_may_use(run: Run) -> None:
     if resource.getrlimit(resource.RLIMIT_NPROC)[0] == resource.RLIM_INFINITY:
