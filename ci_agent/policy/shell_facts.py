@@ -26,7 +26,7 @@ from ci_agent.policy.shell.variables import directs_shell, may_change_encoding
 from ci_agent.policy.site import Site
 from ci_agent.policy.stale_paths import stale_paths
 from ci_agent.policy.words import Word, literal_word
-from ci_agent.steering_names import changes_what_runs
+from ci_agent.steering_names import matters_to_shell_alone
 from ci_agent.workspace import InvalidPathError
 
 ARGUMENTS: Final = frozenset({"command", "timeout", "description"})
@@ -158,7 +158,7 @@ def _enter(site: Site, start: Path | None, folder: str | None) -> tuple[Path | N
 def _bare_assignments(site: Site, command: Command, scene: Scene) -> Iterator[UnknownFact]:
     for assignment in command.assignments:
         name = assignment.name
-        if changes_what_runs(name) or name in site.around.exported:
+        if matters_to_shell_alone(name) or name in site.around.exported:
             why = f"setting {name} changes what later commands do"
             yield UnknownFact(why, "hazard", "command", scene.span(assignment.span))
 

@@ -50,6 +50,7 @@ def test_a_wildcard_covers_the_others(policy: MakePolicy) -> None:
         "GREP_OPTIONS=x TAR_OPTIONS='--to-command={script}' tar -xf a.tar",
         "GIT_EXTERNAL_DIFF={script} git diff --no-index --ext-diff a b",
         "BASH_ENV={script} bash -c true",
+        "RM={script} make -f {folder}/clean.mk",
     ],
 )
 def test_what_such_a_variable_does_is_real(policy: MakePolicy, tmp_path: Path, command: str) -> None:
@@ -60,6 +61,7 @@ def test_what_such_a_variable_does_is_real(policy: MakePolicy, tmp_path: Path, c
     )
     script.chmod(0o755)
     (tmp_path / "evil.pm").write_text(f"open(F, '>', '{canary}'); 1;")
+    (tmp_path / "clean.mk").write_text("clean:\n\t$(RM) a\n")
     for name in "ab":
         (tmp_path / name).write_text(name)
     subprocess.run(["tar", "-cf", "a.tar", "a"], cwd=tmp_path, check=True)
@@ -70,3 +72,11 @@ def test_what_such_a_variable_does_is_real(policy: MakePolicy, tmp_path: Path, c
     assert canary.exists()
     decided = policy("[{id: a, allow: bash, command: ['**'], env: ['*']}]")
     assert effect(decided, line) == "deny"
+
+
+@pytest.mark.parametrize(("exported", "answer"), [((), "allow"), (("ZIP",), "deny")])
+def test_an_everyday_word_may_be_a_variable_unless_programs_get_it(
+    policy: MakePolicy, exported: tuple[str, ...], answer: str
+) -> None:
+    decided = policy("[{id: a, allow: bash, command: 'echo **'}]", exported=frozenset(exported))
+    assert effect(decided, 'ZIP="a.zip"; echo "$ZIP"') == answer
