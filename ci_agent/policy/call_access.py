@@ -17,7 +17,7 @@ from ci_agent.policy.facts import ExecFact, FileFact
 from ci_agent.policy.judge import Call, Verdict, judge
 from ci_agent.policy.match import CompiledRule
 from ci_agent.policy.path_globs import Part, parse_path_glob
-from ci_agent.policy.programs.told_writes import tells_writes
+from ci_agent.policy.programs.told_writes import TELLING, tells_writes
 from ci_agent.policy.protected import GIT, WORKFLOWS, Run
 from ci_agent.policy.reach import AnchoredGlob
 from ci_agent.policy.site import Site
@@ -47,13 +47,13 @@ def judge_again(policy: Policy, arguments: JsonObject) -> Sequence[Verdict] | No
 
 
 def folders_of_git(verdicts: Sequence[Verdict]) -> Iterator[Path]:
-    """Where a call may start git: where its commands run, some of which start others, and what git is told of."""
+    """Where a call may start git: where those of its commands run that may start others, and what git is told of."""
     for verdict in verdicts:
         fact = verdict.fact
-        if isinstance(fact, ExecFact):
+        program = os.path.basename(fact.words[0].text) if isinstance(fact, ExecFact) else ""
+        if isinstance(fact, ExecFact) and program not in TELLING:
             yield fact.folder
-            if os.path.basename(fact.words[0].text) == "git":
-                yield from (file.path for file in fact.files)
+            yield from (file.path for file in fact.files if program == "git")
 
 
 def call_access(policy: Policy, verdicts: Sequence[Verdict], closed: Closed) -> Access:

@@ -29,7 +29,9 @@ class Repository:
     folder: Path
     """Its `.git`, or that of a linked worktree; free of links."""
     top: Path | None
-    """Its working tree; None: none is known."""
+    """The folder whose `.git` leads to it; None: it was found by itself."""
+    is_set_aside: bool = False
+    """It is kept for a submodule that is perhaps not checked out; git sets its working tree before it uses it."""
 
 
 ListSubmodules: TypeAlias = Callable[[Repository], Iterable[str]]
@@ -65,6 +67,12 @@ def configuration_files(repository: Repository) -> list[Path]:
     common = _linked_text(repository.folder / "commondir")
     shared = repository.folder if common is None else _real(repository.folder / common)
     return [shared / "config", repository.folder / "config.worktree"]
+
+
+def is_elsewhere(repository: Repository, work_tree: str) -> bool:
+    """Whether `core.worktree` says that its files are where no `.git` leads back to it."""
+    git_link = repository.folder / work_tree / ".git"
+    return not repository.is_set_aside and _git_folder(Path(os.path.normpath(git_link))) != repository.folder
 
 
 def _around(folders: Iterable[Path]) -> Iterator[Repository]:
@@ -114,7 +122,7 @@ def _absorbed(repository: Repository) -> Iterator[Repository]:
             return
         for folder in _folders_in(waiting[count]):
             if os.path.lexists(folder / "HEAD"):
-                yield Repository(_real(folder), None)
+                yield Repository(_real(folder), None, is_set_aside=True)
             else:
                 waiting.append(folder)
     raise ConfigurationError(f"{str(repository.folder / 'modules')!r} holds too many folders to look through")

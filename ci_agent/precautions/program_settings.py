@@ -30,8 +30,8 @@ _INSTEAD: Final[tuple[tuple[re.Pattern[str], str], ...]] = tuple(
 )
 
 _WORDS: Final = re.compile(
-    rb"include|filter|clean|smudge|process|required|helper|cmd|command|textconv|submodule|uploadpack|receivepack"
-    rb"|program|alias|external|driver|vcs|gitproxy|tool|browser|\[man|editor|pager|askpass|tunnel",
+    rb"include|filter|clean|smudge|process|required|helper|cmd|command|textconv|(?<![a-z])update|uploadpack|receivepack"
+    rb"|program|alias|external|driver|vcs|gitproxy|tool|browser|\[man|editor|pager|askpass|tunnel|worktree",
     re.IGNORECASE,
 )
 """One of them is in every file that has such a setting, or takes in another file: names of sections and keys are
@@ -41,8 +41,9 @@ _LARGE_FILES: Final = re.compile(r"git-lfs (clean|smudge( --skip)?) -- %f|git-lf
 """What `git lfs install --local` writes, as checkouts in CI do: a program of the machine, under a name of its own."""
 
 
-def may_name_programs(configuration: bytes) -> bool:
-    """Whether git need be asked what this text says; when not, it names none and includes nothing."""
+def may_matter(configuration: bytes) -> bool:
+    """Whether git need be asked what this text says; when not, it names no program and no working tree, and includes
+    nothing."""
     return _WORDS.search(configuration) is not None
 
 

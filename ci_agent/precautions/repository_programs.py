@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 
 from ci_agent.cancellation import CancelToken
 from ci_agent.errors import ConfigurationError, ToolError
-from ci_agent.precautions.git_folders import Repository, configuration_files, repositories_in_reach
-from ci_agent.precautions.program_settings import included_path, instead_of, may_name_programs
+from ci_agent.precautions.git_folders import Repository, configuration_files, is_elsewhere, repositories_in_reach
+from ci_agent.precautions.program_settings import included_path, instead_of, may_matter
 from ci_agent.process import Processes
 
 MAX_PROGRAMS: Final = 500
@@ -59,48 +59,52 @@ def find_repository_programs(
     if shutil.which("git", path=environment.get("PATH", "")) is None:
         return NO_PROGRAMS
     git = _Git({**environment, "LC_ALL": "C", "GIT_NO_LAZY_FETCH": "1"}, processes)
-    repositories = repositories_in_reach(folders, lambda repository: _submodules(repository, git))
-    files = (file for repository in repositories for file in configuration_files(repository))
     instead: dict[str, str] = {}
-    for file, key, value in _settings(files, git):
-        harmless = instead_of(key, value)
-        if harmless is not None:
-            instead[key] = harmless
+    seen: set[Path] = set()
+    for repository in repositories_in_reach(folders, lambda each: _submodules(each, git)):
+        for key, value in _settings(repository, git, seen):
+            if key == "core.worktree" and is_elsewhere(repository, value):
+                raise ConfigurationError(
+                    f"the repository {str(repository.folder)!r} says that its files are elsewhere, at {value!r} "
+                    "(core.worktree)"
+                )
+            harmless = instead_of(key, value)
+            if harmless is not None:
+                instead[key] = harmless
         if len(instead) > MAX_PROGRAMS:
             raise ConfigurationError(
-                f"the configuration of a repository names more than {MAX_PROGRAMS} programs: look through {str(file)!r}"
+                f"the configuration of the repository {str(repository.folder)!r} names more than {MAX_PROGRAMS} "
+                "programs: look through it"
             )
     return RepositoryPrograms(instead)
 
 
-def _settings(files: Iterable[Path], git: _Git) -> Iterator[tuple[Path, str, str]]:
-    """The settings of these files and of all that they include, on whatever condition; of those files alone in which
-    one may name a program."""
-    seen: set[Path] = set()
-    for file in files:
-        waiting = [file]
-        while waiting:
-            path = waiting.pop()
-            if path in seen or not _may_name_programs(path):
-                continue
-            seen.add(path)
-            if len(seen) > _MAX_FILES:
-                raise ConfigurationError(f"git's configuration is in more than {_MAX_FILES:,} files here")
-            for key, value in _list(path, git):
-                included = included_path(key, value)
-                if included is not None:
-                    waiting.append(path.parent / _expanded(included, git.environment))
-                yield path, key, value
+def _settings(repository: Repository, git: _Git, seen: set[Path]) -> Iterator[tuple[str, str]]:
+    """Its own, and those of all that they include, on whatever condition; of those files alone in which one may matter
+    here, and that have not been seen."""
+    waiting = configuration_files(repository)
+    while waiting:
+        path = waiting.pop()
+        if path in seen or not _may_matter(path):
+            continue
+        seen.add(path)
+        if len(seen) > _MAX_FILES:
+            raise ConfigurationError(f"git's configuration is in more than {_MAX_FILES:,} files here")
+        for key, value in _list(path, git):
+            included = included_path(key, value)
+            if included is not None:
+                waiting.append(path.parent / _expanded(included, git.environment))
+            yield key, value
 
 
-def _may_name_programs(path: Path) -> bool:
+def _may_matter(path: Path) -> bool:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(descriptor, "rb") as file:
             data = file.read(_MAX_LIST_BYTES)
     except OSError:  # commands, which are of the same user, cannot read it either
         return False
-    return len(data) == _MAX_LIST_BYTES or may_name_programs(data)
+    return len(data) == _MAX_LIST_BYTES or may_matter(data)
 
 
 def _expanded(path: str, environment: Mapping[str, str]) -> str:

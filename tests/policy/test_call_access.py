@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ci_agent.errors import ToolError
-from ci_agent.policy.call_access import Closed, call_access, closed_places, judge_again
+from ci_agent.policy.call_access import Closed, call_access, closed_places, folders_of_git, judge_again
 from ci_agent.policy.decide import Policy, compile_policy
 from ci_agent.policy.load import load_policy_source
 from ci_agent.policy.protected import Surroundings
@@ -136,6 +136,26 @@ def test_a_program_that_does_not_tell_gets_no_folder_for_anothers_new_file(
     assert writable(policy, f"pytest > {outside}/one.txt") == ["."]
     (outside / "one.txt").write_text("")
     assert writable(policy, f"pytest > {outside}/one.txt") == ["../outside/one.txt", "."]
+
+
+@pytest.mark.parametrize(
+    ("command", "folders"),
+    [
+        ("cat notes.txt && ls src", []),
+        ("cat notes.txt; pytest", ["."]),
+        ("git diff", ["."]),
+        ("git diff -- src/main.py", [".", "src/main.py"]),
+        ("cd src && git diff", ["src"]),
+    ],
+)
+def test_git_is_looked_for_where_it_may_be_started(
+    workspace: Path, home: Path, command: str, folders: list[str]
+) -> None:
+    rules = RULES + '  - {id: more, allow: bash, command: ["cd **", "ls **", "git diff **"]}\n'
+    verdicts = judge_again(policy_of(rules, workspace, home), {"command": command})
+    assert verdicts is not None
+    found = {os.path.relpath(folder, workspace.resolve()) for folder in folders_of_git(verdicts)}
+    assert sorted(found) == folders
 
 
 def test_a_call_that_is_not_allowed_gets_nothing(policy: Policy) -> None:

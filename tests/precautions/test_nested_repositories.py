@@ -377,3 +377,31 @@ def test_attack_include_oneself(workspace: Path, usual: dict[str, str], processe
     with (workspace / ".git" / "config").open("a") as file:
         file.write("[include]\npath = config\npath = ~/none\npath = ~nobody-here/x\npath\n[alias]\na = !x\n")
     assert found_in(workspace, usual, processes) == RepositoryPrograms({"alias.a": ""})
+
+
+def test_attack_have_git_read_and_write_somewhere_else(
+    workspace: Path, tmp_path: Path, usual: dict[str, str], processes: Processes
+) -> None:
+    sub = made(workspace / "sub")
+    elsewhere = made(tmp_path / "elsewhere")
+    for value in (str(elsewhere), "../../../elsewhere", "../..", "/"):
+        bash(f"git --git-dir=.git config core.worktree {value}", sub)
+        with pytest.raises(ConfigurationError, match="says that its files are elsewhere"):
+            found_in(sub, usual, processes)
+    assert found_in(workspace, usual, processes) == NO_PROGRAMS
+    for value in (str(sub), ".."):
+        bash(f"git --git-dir=.git config core.worktree {value}", sub)
+        assert found_in(sub, usual, processes) == NO_PROGRAMS
+
+
+def test_submodules_and_linked_worktrees_are_where_they_say(
+    workspace: Path, tmp_path: Path, usual: dict[str, str], processes: Processes
+) -> None:
+    with_submodule(workspace)
+    linked = tmp_path / "linked"
+    bash(f"git worktree add -q {linked} HEAD && git config extensions.worktreeConfig true", workspace)
+    bash(f"git config --worktree core.worktree {linked}", linked)
+    for folder in (workspace, workspace / "sub", workspace / ".git", workspace / ".git" / "modules" / "sub", linked):
+        assert found_in(folder, usual, processes) == NO_PROGRAMS
+    bash("git submodule -q deinit -f sub", workspace)
+    assert found_in(workspace, usual, processes) == NO_PROGRAMS
