@@ -199,6 +199,7 @@ def _execute(settings: RunSettings, parts: RunParts, witnesses: _Witnesses, canc
         signal=observers.received_signal(),
         tool_calls=recorder.tool_calls,
         denial_fails=recorder.denial_fails,
+        failed_by=guard.failed_by,
         output=parts.output,
         divergence=replay.why_failed(settings.fail_on_divergence) if replay else None,
         delivery_problem=observers.delivery_problem(),

@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ci_agent.exit_codes import ResultReason, RunFacts, ToolCallCounts, conclude
+from ci_agent.exit_codes import Conclusion, ResultReason, RunFacts, ToolCallCounts, conclude
+from ci_agent.hooks import Decision
 from ci_agent.messages import AssistantMessage, Message
+from ci_agent.policy.rules import PolicySource
 from ci_agent.run_hooks.structured_output import StructuredOutput
 from ci_agent.run_settings import RunSettings
 from ci_agent.spelling import listed
@@ -25,6 +27,8 @@ class Happened:
     signal: int | None
     tool_calls: ToolCallCounts
     denial_fails: bool
+    failed_by: Decision | None
+    """The first denial with an `on_denied` that makes the run fail."""
     output: StructuredOutput | None
     """None: any answer will do."""
     divergence: str | None
@@ -43,7 +47,7 @@ def conclude_run(
 
     `journal_changed`: somebody else wrote to the record; `files_changed`: and to files of the policy or the runner.
     """
-    reasons = _reasons(happened)
+    reasons = _reasons(happened, settings)
     if journal_changed:
         reasons["tampered"] = "the journal of the run was changed by somebody else while the run went on"
     elif files_changed:
@@ -66,12 +70,35 @@ def conclude_run(
         reason=conclusion.reason,
         exit_code=conclusion.exit_code,
         structured_output=happened.output.value if happened.output else None,
-        error=reasons.get(conclusion.reason) or happened.divergence or happened.delivery_problem,
+        error=reasons.get(conclusion.reason) or _of_no_reason(happened, settings, conclusion),
         error_retryable=last.error_retryable if last else None,
     )
 
 
-def _reasons(happened: Happened) -> dict[ResultReason, str | None]:
+def _of_no_reason(happened: Happened, settings: RunSettings, conclusion: Conclusion) -> str | None:
+    """Why a run that ended by itself has this exit code; None when it is that of a good end."""
+    if conclusion.name == "denied":
+        return _what_denials_did(happened, settings)
+    return happened.divergence or happened.delivery_problem
+
+
+def _what_denials_did(happened: Happened, settings: RunSettings) -> str:
+    decision, counts = happened.failed_by, happened.tool_calls
+    if decision is not None:
+        return f"{_said_by(decision, settings.policy.source)}, and this was denied: {decision.reason}"
+    were = "call was" if counts.denied == 1 else "calls were"
+    none = " and not one succeeded" if settings.fail_on_denied == "all" else ""
+    return f"{counts.denied} {were} denied{none}, which --fail-on-denied {settings.fail_on_denied} makes a failure"
+
+
+def _said_by(decision: Decision, source: PolicySource) -> str:
+    """Who asks that a denial makes the run fail: the rule that denied, or else its file for all denials."""
+    rule = next((rule for rule in source.rules if rule.id == decision.rule_id and rule.on_denied), None)
+    who = f"the policy {source.name}" if rule is None else f"rule {rule.id} ({rule.source})"
+    return f"{who} says on_denied: {decision.on_denied}"
+
+
+def _reasons(happened: Happened, settings: RunSettings) -> dict[ResultReason, str | None]:
     """Each reason that applies, with a line that explains it."""
     found: dict[ResultReason, str | None] = {}
     if happened.cancelled is not None:
@@ -86,7 +113,8 @@ def _reasons(happened: Happened) -> dict[ResultReason, str | None]:
     if happened.limit is not None:
         found["limit"] = happened.limit
     if happened.stopped_by is not None:
-        found["stopped"] = happened.stopped_by
+        by = happened.failed_by
+        found["stopped"] = happened.stopped_by + (f" ({_said_by(by, settings.policy.source)})" if by else "")
     if not found and last is not None and last.stop_reason == "length" and not _is_whole(happened.output):
         found["limit"] = (
             f"the answer was cut off at its maximum length ({last.usage.output_tokens} tokens): raise "

@@ -8,7 +8,7 @@ ResultReason: TypeAlias = Literal[
     "completed",  # the run ended by itself
     "stopped",  # a hook ended it, or a rule with `on_denied: stop`
     "limit",  # turns, calls, tokens or cost used up, or the answer cut off at its maximum length
-    "provider_error",  # the model could not be reached or refused
+    "provider_error",  # the model could not be reached or refused, or the run did not go as its script expects
     "denied",  # it ended by itself, and what was denied makes it a failure
     "schema_mismatch",  # the answer never satisfied the output schema
     "timeout",  # wall clock
@@ -68,7 +68,7 @@ EXIT_CODES: dict[ExitName, ExitCode] = {
         ExitCode(
             4,
             "provider",
-            "the model could not be reached or refused, after retries",
+            "the model could not be reached or refused, after retries; or a script did not fit the run",
             "Read the error in the record: it says whether trying again can help.",
         ),
         ExitCode(

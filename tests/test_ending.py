@@ -31,6 +31,7 @@ FINE = Happened(
     signal=None,
     tool_calls=ToolCallCounts(ok=1),
     denial_fails=False,
+    failed_by=None,
     output=None,
     divergence=None,
     delivery_problem=None,
@@ -67,13 +68,58 @@ def settings(tmp_path: Path) -> RunSettings:
             replace(FINE, cancelled="received SIGINT", signal=2, timed_out_after_s=1, limit="x", bug=KeyError()),
             RunEnding("cancelled", 130, error="received SIGINT"),
         ),
-        (replace(FINE, tool_calls=ToolCallCounts(denied=1)), RunEnding("denied", 5)),
+        (
+            replace(FINE, tool_calls=ToolCallCounts(denied=2, error=1)),
+            RunEnding(
+                "denied",
+                5,
+                error="2 calls were denied and not one succeeded, which --fail-on-denied all makes a failure",
+            ),
+        ),
     ],
 )
 def test_the_first_in_the_order_of_precedence_counts(
     settings: RunSettings, happened: Happened, ending: RunEnding
 ) -> None:
     assert conclude_run(happened, settings) == ending
+
+
+POLICY = """\
+policy: 1
+on_denied: fail
+rules:
+  - {id: no-push, deny: bash, command: git push **, on_denied: stop}
+  - {id: no-tags, deny: bash, command: git tag **}
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "error"),
+    [
+        (
+            "git push",
+            "rule no-push (<text>:4) says on_denied: stop, and this was denied: Blocked by policy rule no-push: ",
+        ),
+        ("git tag x", "the policy <text> says on_denied: fail, and this was denied: Blocked by policy rule no-tags: "),
+        ("ls", "the policy <text> says on_denied: fail, and this was denied: Blocked: no policy rule allows "),
+    ],
+)
+def test_what_makes_denials_a_failure_is_named(settings: RunSettings, command: str, error: str) -> None:
+    policy = load_policy(text=POLICY, workspace=settings.policy.site.workspace.root)
+    decision = policy.decide("bash", {"command": command})
+    happened = replace(FINE, denial_fails=True, failed_by=decision, tool_calls=ToolCallCounts(ok=1, denied=1))
+    ending = conclude_run(happened, replace(settings, policy=policy))
+    assert (ending.reason, ending.exit_code) == ("denied", 5)
+    assert (ending.error or "").startswith(error)
+    stopped = conclude_run(replace(happened, stopped_by="stopped"), replace(settings, policy=policy))
+    assert stopped.error == f"stopped ({error.partition(', and')[0]})"
+
+
+def test_one_denial_is_enough_when_the_flag_says_so(settings: RunSettings) -> None:
+    happened = replace(FINE, tool_calls=ToolCallCounts(ok=3, denied=1))
+    assert conclude_run(happened, replace(settings, fail_on_denied="any")) == RunEnding(
+        "denied", 5, error="1 call was denied, which --fail-on-denied any makes a failure"
+    )
 
 
 def test_a_record_that_somebody_changed_outweighs_a_good_end(settings: RunSettings) -> None:

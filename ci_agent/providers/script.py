@@ -55,11 +55,16 @@ class Script(FileModel):
 
 def load_script(path: str | Path) -> Script:
     """The script at `path`; InvalidFileError with its place for anything that cannot be played."""
+    return read_script(path)[0]
+
+
+def read_script(path: str | Path) -> tuple[Script, YamlDocument]:
+    """`load_script`, and the document that knows where each part of the script stands."""
     document = read_yaml(path, "script")
     script = validate(document, Script)
     _check_calls(script, document)
     _check_references(script, document)
-    return script
+    return script, document
 
 
 def call_id(call: ScriptedCall, turn: int, index: int) -> str:

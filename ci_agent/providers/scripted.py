@@ -1,7 +1,7 @@
 """`scripted:FILE`: a model that plays a file of assistant turns. No key, no network; the tools really run."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 
 from ci_agent.cancellation import CancelToken
@@ -19,12 +19,18 @@ from ci_agent.provider import Context, Model, StreamDone, StreamEvent, StreamFn,
 from ci_agent.providers.played import PlayedFailure, content_events
 from ci_agent.providers.script import REFERENCE, Script, ScriptedTurn, call_id
 from ci_agent.spelling import counted
+from ci_agent.strict_yaml import YamlDocument
 
 API = "scripted"
 
+_MAX_SHOWN_CHARS = 500
 
-def create_scripted_stream(script: Script, file: str, now: Callable[[], datetime]) -> StreamFn:
-    """A stream function that plays the script's turns one after another, once."""
+
+def create_scripted_stream(script: Script, document: YamlDocument, now: Callable[[], datetime]) -> StreamFn:
+    """A stream function that plays the script's turns one after another, once.
+
+    `document`: what the script was read from; failures name its places.
+    """
     turns = iter(enumerate(script.turns))
 
     def stream(model: Model, context: Context, _options: StreamOptions, cancel: CancelToken) -> Iterator[StreamEvent]:
@@ -32,16 +38,18 @@ def create_scripted_stream(script: Script, file: str, now: Callable[[], datetime
         failed = PlayedFailure(model, API, now)
         number, turn = next(turns, (len(script.turns), None))
         if turn is None:
-            problem = f"the script {file} has {counted(number, 'turn')}, and the loop asked for one more"
+            problem = f"the script {document.file} has {counted(number, 'turn')}, and the loop asked for one more"
             yield failed("error", f"{problem}: end it with a turn that has no tool_calls", retryable=False)
             return
         if cancel.wait(turn.delay_s):
             yield failed("aborted", cancel.reason or "cancelled", retryable=None)
             return
         results = _result_texts(context)
-        unmet = _unmet_expectation(turn, results)
+        unmet = next((name for name, text in turn.expect.items() if text not in results.get(name, "")), None)
         if unmet is not None:
-            yield failed("error", f"turn {number + 1} of the script {file}: {unmet}", retryable=False)
+            place = document.key_place(("turns", number, "expect", unmet))
+            problem = _unmet(number, unmet, turn.expect[unmet], results)
+            yield failed("error", f"{document.file}:{place.line}: {problem}", retryable=False)
             return
         if turn.error is not None:
             yield failed("error", turn.error.message, retryable=turn.error.retryable)
@@ -62,11 +70,9 @@ def _result_texts(context: Context) -> dict[str, str]:
     }
 
 
-def _unmet_expectation(turn: ScriptedTurn, results: dict[str, str]) -> str | None:
-    for name, expected in turn.expect.items():
-        if expected not in results.get(name, ""):
-            return f"the result of {name!r} does not contain {expected!r}; it is {results.get(name, '')[:500]!r}"
-    return None
+def _unmet(number: int, name: str, expected: str, results: Mapping[str, str]) -> str:
+    lead = f"the script's expectation failed in turn {number + 1}: the result of {name!r} should contain {expected!r}"
+    return f"{lead}, and is {results[name][:_MAX_SHOWN_CHARS]!r}" if name in results else f"{lead}, and never came"
 
 
 def _message(

@@ -10,7 +10,7 @@ from ci_agent.provider import Model, StreamFn
 from ci_agent.providers.fallback import create_fallback_stream
 from ci_agent.providers.outside import Outside
 from ci_agent.providers.replay import create_replay_stream
-from ci_agent.providers.script import load_script
+from ci_agent.providers.script import read_script
 from ci_agent.providers.scripted import create_scripted_stream
 from ci_agent.providers.settings import ModelSettings
 from ci_agent.providers.shrinking import create_shrinking_stream
@@ -111,7 +111,7 @@ def _one_after_another(models: Sequence[Model], open_one: _Open) -> StreamFn:
 def _open_played(outside: Outside, model: Model, _is_own: bool) -> StreamFn:
     if model.provider == REPLAY:
         return create_replay_stream(outside.read_record(Path(model.id)), model.id, outside.now)
-    return create_scripted_stream(load_script(model.id), model.id, outside.now)
+    return create_scripted_stream(*read_script(model.id), outside.now)
 
 
 def _nothing() -> None:

@@ -15,8 +15,8 @@ class Guard:
     def __init__(self, hooks: Collection[BeforeToolCall], stop: Callable[[str], None]) -> None:
         self._hooks = hooks
         self._stop = stop
-        self.denial_fails = False
-        """A denial asked for a failing exit code: `on_denied` is `fail` or `stop`."""
+        self.failed_by: Decision | None = None
+        """The first denial that asked for a failing exit code: its `on_denied` is `fail` or `stop`."""
         self.stopped_by: str | None = None
         """Why the run was ended by a denial; None: it was not."""
 
@@ -35,7 +35,7 @@ class Guard:
         return decision
 
     def _trip(self, decision: Decision) -> None:
-        self.denial_fails = True
+        self.failed_by = self.failed_by or decision
         if decision.on_denied == "stop" and self.stopped_by is None:
             self.stopped_by = f"the run was stopped: {decision.reason}"
             self._stop(self.stopped_by)

@@ -150,7 +150,7 @@ def test_prompt_files_and_event_reach_the_model_as_what_they_are(ran: Ran) -> No
 def test_a_denied_call_fails_the_step_when_asked_to(ran: Ran) -> None:
     assert (ran.steps["denied"]["outcome"], ran.outputs("denied")["exit-code"]) == ("failure", "5")
     assert re.search(r"::error [^\n]*", ran.log)
-    assert ran.outputs("denied")["reason"].startswith("1 of 1 call was denied")
+    assert ran.outputs("denied")["reason"] == "1 call was denied, which --fail-on-denied any makes a failure"
 
 
 def test_what_a_task_lets_be_proposed_is_written_for_another_job(ran: Ran) -> None:

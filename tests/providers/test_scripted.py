@@ -30,7 +30,7 @@ from ci_agent.provider import (
     StreamOptions,
     StreamStart,
 )
-from ci_agent.providers.script import load_script
+from ci_agent.providers.script import load_script, read_script
 from ci_agent.providers.scripted import create_scripted_stream
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -40,7 +40,7 @@ MODEL = Model("scripted", "demo.yaml")
 def play(tmp_path: Path, text: str) -> StreamFn:
     script = tmp_path / "demo.yaml"
     script.write_text(text)
-    return create_scripted_stream(load_script(script), "demo.yaml", lambda: NOW)
+    return create_scripted_stream(*read_script(script), lambda: NOW)
 
 
 def ask(stream: StreamFn, *messages: Message, cancel: CancelToken | None = None) -> list[StreamEvent]:
@@ -130,14 +130,25 @@ turns:
 
 
 def test_an_expectation_that_a_result_does_not_meet_is_a_final_failure(tmp_path: Path) -> None:
-    text = "turns: [{tool_calls: [{id: t, name: ls, arguments: {}}]}, {expect: {t: README}, text: fine}]"
+    text = "turns:\n  - tool_calls: [{id: t, name: ls, arguments: {}}]\n  - text: fine\n    expect: {t: README}\n"
     met, unmet = play(tmp_path, text), play(tmp_path, text)
     ask(met), ask(unmet)
     assert answer(ask(met, result("t", "README.md"))).text == "fine"
     failed = answer(ask(unmet, result("t", "nothing here")))
     assert (failed.stop_reason, failed.error_retryable) == ("error", False)
     assert failed.error_message == (
-        "turn 2 of the script demo.yaml: the result of 't' does not contain 'README'; it is 'nothing here'"
+        f"{tmp_path / 'demo.yaml'}:4: the script's expectation failed in turn 2: the result of 't' should contain "
+        "'README', and is 'nothing here'"
+    )
+
+
+def test_an_expectation_of_a_call_that_never_ended_is_told_so(tmp_path: Path) -> None:
+    unmet = play(tmp_path, "turns: [{tool_calls: [{id: t, name: ls, arguments: {}}]}, {expect: {t: a}, text: fine}]")
+    ask(unmet)
+    told = answer(ask(unmet)).error_message
+    assert told is not None
+    assert told.endswith(
+        ": the script's expectation failed in turn 2: the result of 't' should contain 'a', and never came"
     )
 
 
@@ -154,7 +165,8 @@ def test_asking_past_the_last_turn_fails_and_says_how_to_end_a_script(tmp_path: 
     stream = play(tmp_path, "turns: [{text: only}]")
     ask(stream)
     assert answer(ask(stream)).error_message == (
-        "the script demo.yaml has 1 turn, and the loop asked for one more: end it with a turn that has no tool_calls"
+        f"the script {tmp_path / 'demo.yaml'} has 1 turn, and the loop asked for one more: end it with a "
+        "turn that has no tool_calls"
     )
 
 

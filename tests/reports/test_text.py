@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from ci_agent.exit_codes import EXIT_CODES
 from ci_agent.json_types import JsonObject
 from ci_agent.reports.text import render_text
 
@@ -113,7 +114,7 @@ def outcome_of(document: JsonObject) -> list[str]:
         (
             ("provider_error", 4, "overloaded", True),
             [
-                "Outcome  provider_error, exit code 4: the model could not be reached or refused, after retries",
+                f"Outcome  provider_error, exit code 4: {EXIT_CODES['provider'].meaning}",
                 "  Why: overloaded",
                 "  Next: Running again later can help.",
             ],

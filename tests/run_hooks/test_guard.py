@@ -28,7 +28,7 @@ def test_the_first_denial_counts_and_later_hooks_are_not_asked() -> None:
     asked: list[str] = []
     guard = Guard([says(None, asked, "a"), says(deny(), asked, "b"), says(ALLOW, asked, "c")], lambda _: None)
     assert (guard(proposed("ls")), asked) == (deny(), ["a", "b"])
-    assert (guard.denial_fails, guard.stopped_by) == (False, None)
+    assert (guard.failed_by, guard.stopped_by) == (None, None)
 
 
 def test_without_a_denial_the_last_hooks_word_is_kept() -> None:
@@ -39,15 +39,15 @@ def test_a_denial_that_fails_the_run_lets_it_go_on() -> None:
     stops: list[str] = []
     guard = Guard([says(deny("fail"), [])], stops.append)
     guard(proposed("ls"))
-    assert (guard.denial_fails, guard.stopped_by, stops) == (True, None, [])
+    assert (guard.failed_by, guard.stopped_by, stops) == (deny("fail"), None, [])
 
 
 def test_a_tripwire_stops_the_run_once() -> None:
     stops: list[str] = []
     guard = Guard([says(deny("stop"), [])], stops.append)
     guard(proposed("ls")), guard(proposed("ls"))
-    assert (guard.denial_fails, guard.stopped_by, stops) == (
-        True,
+    assert (guard.failed_by, guard.stopped_by, stops) == (
+        deny("stop"),
         "the run was stopped: no",
         ["the run was stopped: no"],
     )
