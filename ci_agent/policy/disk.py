@@ -61,6 +61,8 @@ class DiskBudget:
     paths: int = MAX_PATHS
     most: int = MAX_ENTRIES
     seen: dict[str, Listing] = field(default_factory=dict)
+    globs: dict[tuple[str, Path], list[str]] = field(default_factory=dict)
+    """The names that the globs of the call become, by the folder that they are matched in."""
     around: "DiskBudget | None" = None
     """Of which this one is a part: what is spent here is spent there too."""
     _abroad: "DiskBudget | None" = None
@@ -75,7 +77,7 @@ class DiskBudget:
 
     def part(self, entries: int) -> "DiskBudget":
         """No more than so many of the entries that are left."""
-        return DiskBudget(entries=entries, most=entries, seen=self.seen, around=self)
+        return DiskBudget(entries=entries, most=entries, seen=self.seen, globs=self.globs, around=self)
 
     def spend_entries(self, count: int) -> None:
         if self.around is not None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ci_agent.policy.disk import DiskBudget
+from ci_agent.policy.edited import edited
 from ci_agent.policy.effects import FileEffect, FileUse
 from ci_agent.policy.facts import FileFact, Span, UnknownFact
 from ci_agent.policy.protected import FREE, UNKNOWN_NAMES, Guarded, guard_read, guard_write, protected_beneath
@@ -76,9 +77,11 @@ def possible_texts(word: Word, place: Place) -> list[str] | None:
         return [text for texts in known for text in texts] if len(known) == len(options) else None
     if word.kind == "glob" and (place.folder is not None or word.text.startswith("/")):
         try:
-            return expand_glob(word.text, place.folder or Path("/"), place.budget)
+            names = expand_glob(word.text, place.folder or Path("/"), place.budget)
         except UnknownGlobError:
             return None
+        made = [edited(name, word.edits) for name in names]
+        return None if None in made else [text for text in made if text is not None]
     return None
 
 

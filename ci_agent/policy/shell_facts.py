@@ -166,16 +166,19 @@ def _bare_assignments(site: Site, command: Command, scene: Scene) -> Iterator[Un
 def _redirect(reading: Reading, redirect: Redirect, scene: Scene) -> Iterator[FileFact | UnknownFact]:
     place = scene.place(reading, redirect.span)
     texts = possible_texts(redirect.target, place)
-    if texts is None or len(texts) != 1:
+    # In a loop, one after the other; a glob that matches several files is an error of bash.
+    one_each = redirect.target.kind == "choice" and not redirect.target.splits
+    if texts is None or (len(texts) != 1 and not one_each):
         yield place.unknown(f"which file {redirect.target.text} means is not known")
         return
-    if texts[0].startswith(_NETWORK_FILES):
-        yield place.unknown(f"bash opens a network connection for {texts[0]}")
-        return
-    target = literal_word(texts[0], redirect.target.span)
-    for effect in _REDIRECT_EFFECTS[redirect.mode]:
-        if not reaches_no_file(texts[0], effect):
-            yield from use_facts(reading.site, FileUse(effect, target), place)
+    for text in texts:
+        if text.startswith(_NETWORK_FILES):
+            yield place.unknown(f"bash opens a network connection for {text}")
+            return
+        target = literal_word(text, redirect.target.span)
+        for effect in _REDIRECT_EFFECTS[redirect.mode]:
+            if not reaches_no_file(text, effect):
+                yield from use_facts(reading.site, FileUse(effect, target), place)
 
 
 def _run(

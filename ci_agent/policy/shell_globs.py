@@ -20,6 +20,9 @@ class UnknownGlobError(Exception):
 _COST: Final = 10
 """To compile a character of a pattern takes as long as to see this many entries of a folder."""
 
+_COST_AGAIN: Final = 5
+"""What is done with a name takes as long as to see this many."""
+
 
 def expand_glob(pattern: str, folder: Path, budget: DiskBudget) -> list[str]:
     """The words that bash makes of a glob in a folder, with its default options, sorted.
@@ -27,6 +30,16 @@ def expand_glob(pattern: str, folder: Path, budget: DiskBudget) -> list[str]:
     `pattern` escapes what was quoted by a backslash. No match: the pattern itself without the backslashes.
     Raises UnknownGlobError, or BoundExceededError.
     """
+    known = budget.globs.get((pattern, folder))
+    if known is not None:
+        # The variable of a loop is the same glob wherever it stands.
+        budget.spend_entries(_COST_AGAIN * len(known))
+        return known
+    names = budget.globs[pattern, folder] = _expanded(pattern, folder, budget)
+    return names
+
+
+def _expanded(pattern: str, folder: Path, budget: DiskBudget) -> list[str]:
     parts = _parts(pattern)
     start, found = (Path("/"), ["/"]) if pattern.startswith("/") else (folder, [""])
     for at, part in enumerate(parts):

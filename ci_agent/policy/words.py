@@ -20,6 +20,18 @@ class Selection:
 
 EVERYTHING: Final = Selection()
 
+EditKind: TypeAlias = Literal["around", "plain", "prefix", "suffix", "basename", "dirname"]
+
+
+class Edit(NamedTuple):
+    """What the shell makes of a value before it is a word: the text for each kind is in `edited.py`."""
+
+    kind: EditKind
+    before: str = ""
+    behind: str = ""
+    longest: bool = False
+    """`##` and `%%` instead of `#` and `%`."""
+
 
 class Word(NamedTuple):
     """What one word of the source becomes when bash runs the command.
@@ -50,6 +62,8 @@ class Word(NamedTuple):
     """For an `unknown` word that is the name of a commit or a number for certain: texts that any program would take for
     an option, a path or anything else just as it takes the value. One of them is empty where it may be no word at all
     (`splits`) or an empty one."""
+    edits: tuple[Edit, ...] = ()
+    """For a `glob` among the `choices` of another word: what is made of each name, in this order."""
     pipe: bool = False
     """For an `unknown` word: the path of a pipe that the shell makes (`<(...)`), not of a file."""
 

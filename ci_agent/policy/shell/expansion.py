@@ -6,13 +6,14 @@ from itertools import product
 from math import prod
 from typing import NamedTuple
 
+from ci_agent.policy.edited import edited
 from ci_agent.policy.shell.braces import BraceError, expand_braces, may_expand
-from ci_agent.policy.shell.printed_words import stand_ins
+from ci_agent.policy.shell.printed_words import path_part, stand_ins
 from ci_agent.policy.shell.program import UnparsableError
 from ci_agent.policy.shell.static_words import is_list
 from ci_agent.policy.shell.syntax import Arithmetic, Parameter, Part, SourceWord, Span, Substitution, Text
 from ci_agent.policy.shell.variables import Known, Variables
-from ci_agent.policy.words import Word
+from ci_agent.policy.words import Edit, Word
 
 _TILDE = re.compile(r"~([^/]*)")
 _TILDE_BEHIND = re.compile(r"[=:]~")
@@ -52,7 +53,8 @@ class _Several(NamedTuple):
 
     choices: tuple[Word, ...]
     splits: bool = False
-    """It stands unquoted, and names of files are among them: the disk tells whether one of those would be split."""
+    """It stands unquoted, and among them are an empty text or names of files, of which the disk tells whether one would
+    be split."""
 
 
 _Value = _Piece | _Unknown | _Several
@@ -133,9 +135,32 @@ def _evaluate(parts: Sequence[Part], around: Surroundings, *, quoted: bool) -> l
         elif isinstance(part, Arithmetic):
             values.append(_Unknown(splits=False))
         else:
-            printed = () if part.process else stand_ins(part.program, around.variables.notes.functions)
-            values.append(_Unknown(splits=not (quoted or part.quoted or part.process), stand_ins=printed))
+            values.append(_evaluate_substitution(part, around, quoted=quoted or part.quoted))
     return values
+
+
+def _evaluate_substitution(part: Substitution, around: Surroundings, *, quoted: bool) -> _Value:
+    notes = around.variables.notes
+    if part.process or notes.evaluates:
+        return _Unknown(splits=not (quoted or part.process))
+    taken = path_part(part.program, notes.functions)
+    if taken is not None and (value := _part_of_path(*taken, around, quoted)) is not None:
+        return value
+    return _Unknown(splits=not quoted, stand_ins=stand_ins(part.program, notes.functions))
+
+
+def _part_of_path(word: SourceWord, edit: Edit, around: Surroundings, quoted: bool) -> _Value | None:
+    """A part of a path, one of several perhaps; None when it is not known."""
+    words = expand_word(word, around)
+    if len(words) != 1 or words[0].kind not in ("literal", "choice"):
+        return None
+    edits = (Edit("plain"), edit) if words[0].splits else (edit,)
+    # When the program cannot be started, it prints nothing.
+    failed = Word("literal", "", word.span)
+    choices = _edit_all(words[0].choices or (words[0],), edits)
+    if choices is None:
+        return None
+    return _evaluate_known(Known((*choices, failed), around.folder), around, quoted)
 
 
 def _is_assignment(part: Part) -> bool:
@@ -162,9 +187,14 @@ def _expand_tilde(parts: Sequence[Part], index: int, around: Surroundings, *, as
 def _evaluate_parameter(part: Parameter, around: Surroundings, *, quoted: bool) -> _Value:
     if part.length or (part.plain and part.name in _DIGITS):
         return _Unknown(splits=False)
-    if not part.plain or is_list(part):
+    if (not part.plain and part.edit is None) or is_list(part):
         return _Unknown(splits=not quoted or is_list(part))
     known = around.variables.lookup(part.name)
+    if part.edit is not None:
+        choices = _edit_all(known.choices, (part.edit,)) if known is not None else None
+        if known is None or not choices:
+            return _Unknown(splits=not quoted)
+        return _evaluate_known(Known(choices, known.folder), around, quoted)
     if known is None:
         return _Unknown(splits=not quoted)
     if known.integer:
@@ -172,6 +202,19 @@ def _evaluate_parameter(part: Parameter, around: Surroundings, *, quoted: bool) 
     if known.stand_ins:
         return _Unknown(splits=not quoted, stand_ins=known.stand_ins)
     return _evaluate_known(known, around, quoted)
+
+
+def _edit_all(choices: tuple[Word, ...], edits: tuple[Edit, ...]) -> tuple[Word, ...] | None:
+    """What the edits make of each; None when that is not certain."""
+    made: list[Word] = []
+    for choice in choices:
+        if choice.literal is None:
+            made.append(choice._replace(edits=choice.edits + edits))
+        elif (text := edited(choice.text, edits)) is not None:
+            made.append(choice._replace(text=text))
+        else:
+            return None
+    return tuple(made)
 
 
 def _evaluate_known(known: Known, around: Surroundings, quoted: bool) -> _Value:
@@ -182,13 +225,14 @@ def _evaluate_known(known: Known, around: Surroundings, quoted: bool) -> _Value:
     names = any(word.literal is None for word in known.choices)
     if names and (known.folder != around.folder or around.folder is None):
         return _Unknown(splits=not quoted)
-    if not quoted and any(_is_split(word.text) for word in known.choices if word.literal is not None):
+    literals = [word.text for word in known.choices if word.literal is not None]
+    if not quoted and any(map(_is_split, literals)):
         return _Unknown(splits=True)
-    return _Several(known.choices, splits=names and not quoted)
+    return _Several(known.choices, splits=not quoted and (names or "" in literals))
 
 
 def _is_split(text: str) -> bool:
-    return not text or "\\" in text or _ACTIVE.search(text) is not None or _BLANKS.search(text) is not None
+    return "\\" in text or _ACTIVE.search(text) is not None or _BLANKS.search(text) is not None
 
 
 def _combine(values: list[_Value], span: Span, around: Surroundings) -> Word | None:
@@ -202,11 +246,15 @@ def _combine(values: list[_Value], span: Span, around: Surroundings) -> Word | N
     index = values.index(several[0])
     before, behind = "".join(pieces[:index]), "".join(pieces[index:])
     choices = several[0].choices
-    if (before or behind) and any(word.literal is None for word in choices):
-        return None
     if before or behind:
-        choices = tuple(Word("literal", before + word.text + behind, span) for word in choices)
+        choices = tuple(_between(before, word, behind, span) for word in choices)
     return Word("choice", around.source[span[0] : span[1]], span, choices, splits=several[0].splits)
+
+
+def _between(before: str, word: Word, behind: str, span: Span) -> Word:
+    if word.literal is None:
+        return word._replace(edits=(*word.edits, Edit("around", before, behind)))
+    return Word("literal", before + word.text + behind, span)
 
 
 def _unknown(values: list[_Value], span: Span, around: Surroundings, *, splits: bool) -> Word:

@@ -6,6 +6,7 @@ from ci_agent.policy.shell.ansi_c import decode_ansi_c
 from ci_agent.policy.shell.arithmetic import read_arithmetic
 from ci_agent.policy.shell.reader import Mask, Reader, Unit
 from ci_agent.policy.shell.syntax import Parameter, Part, Sequence, SourceWord, Substitution, Text
+from ci_agent.policy.words import Edit
 
 _IN_DOUBLE = re.compile(r"[^\"\\$`]*(?:\\.[^\"\\$`]*)*", re.DOTALL)
 _ESCAPE_IN_DOUBLE = re.compile(r"\\(?:\n|([$`\"\\]))")
@@ -15,6 +16,8 @@ _BRACED = re.compile(r"\$\{(#?)([A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$\-])((?:\[(?
 _OPERATOR = re.compile(r":?[-+?]|##?|%%?|//?|\^\^?|,,?")
 _SLICE = re.compile(r":(?: -)?(?:0|[1-9][0-9]*)(?::(?:0|[1-9][0-9]*))?(?=\})")
 _IN_EVERY_SH = re.compile(r":?[-+?]|##?|%%?")
+_CUTS_PREFIX = re.compile(r"(##?)(\*?)([A-Za-z0-9._/-]+)(?=\})")
+_CUTS_SUFFIX = re.compile(r"(%%?)([A-Za-z0-9._/-]+)(\*?)(?=\})")
 _IN_OPERAND = re.compile(r"[^'\"\\$`{}<>\n]+")
 _BACKTICKS = re.compile(r"`((?:[^`\\]|\\.)*)`", re.DOTALL)
 _BACKTICK_ESCAPE = re.compile(r"\\([$`\\])")
@@ -166,9 +169,18 @@ def _read_braced(reader: Reader, quoted: bool) -> Parameter:
         return Parameter(name, quoted, plain=not length, length=length)
     if length or name in {"#", "?", "$", "-"}:
         reader.fail("a parameter expansion that is not understood", start, reader.position)
+    edit = _edit_at(reader)
     operands = _read_operator(reader, quoted, start)
     reader.position += 1
-    return Parameter(name, quoted, plain=False, operands=operands)
+    return Parameter(name, quoted, plain=False, operands=operands, edit=edit)
+
+
+def _edit_at(reader: Reader) -> Edit | None:
+    if cut := _CUTS_PREFIX.match(reader.text, reader.position, reader.end):
+        return Edit("prefix", cut[2], cut[3], longest=len(cut[1]) == 2)
+    if cut := _CUTS_SUFFIX.match(reader.text, reader.position, reader.end):
+        return Edit("suffix", cut[2], cut[3], longest=len(cut[1]) == 2)
+    return None
 
 
 def _read_operator(reader: Reader, quoted: bool, start: int) -> tuple[SourceWord, ...]:

@@ -5,6 +5,7 @@ from collections.abc import Container
 from typing import Final
 
 from ci_agent.policy.shell.syntax import Sequence, Simple, SourceRedirect, SourceWord, Text
+from ci_agent.policy.words import Edit
 
 HASH: Final = "0" * 40
 """Stands for the name of any commit."""
@@ -20,7 +21,7 @@ def stand_ins(program: Sequence, functions: Container[str]) -> tuple[str, ...]:
     Empty: nobody knows what is printed. No text holds anything that the shell splits, matches or expands. Each of the
     programs prints nothing when it fails, and `git rev-parse REV` then prints REV.
     """
-    command = _only_command(program)
+    command = only_command(program)
     if command is None:
         return ()
     match [_text(word) for word in command.words]:
@@ -37,7 +38,22 @@ def stand_ins(program: Sequence, functions: Container[str]) -> tuple[str, ...]:
     return ()
 
 
-def _only_command(program: Sequence) -> Simple | None:
+def path_part(program: Sequence, functions: Container[str]) -> tuple[SourceWord, Edit] | None:
+    """What `$(basename WORD)`, `$(basename WORD SUFFIX)` and `$(dirname WORD)` take a part of, and which."""
+    command = only_command(program)
+    name = command.words[0].plain if command is not None and command.words else None
+    if command is None or name not in ("basename", "dirname") or name in functions:
+        return None
+    words = command.words[1:]
+    if words and words[0].plain == "--":
+        words = words[1:]
+    suffix = _text(words[1]) if len(words) == 2 and name == "basename" else ""
+    if suffix is None or len(words) != 1 + bool(suffix):
+        return None
+    return words[0], Edit("basename" if name == "basename" else "dirname", behind=suffix)
+
+
+def only_command(program: Sequence) -> Simple | None:
     """The simple command that is all there is; only what it prints on its standard output arrives."""
     stages = [stage for item in program.items for pipeline in item.pipelines for stage in pipeline.stages]
     command = stages[0] if len(stages) == 1 else None

@@ -6,6 +6,8 @@ The nodes that a long program has by the thousand are tuples, which are made fas
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
+from ci_agent.policy.words import Edit
+
 Span: TypeAlias = tuple[int, int]
 
 
@@ -26,6 +28,8 @@ class Parameter(NamedTuple):
     """`${#name}`: digits."""
     operands: tuple["SourceWord", ...] = ()
     """What stands to the right of an operator: its substitutions run."""
+    edit: Edit | None = None
+    """What the operator makes of the value, when that is as simple as `${name%.py}` and `${name##*/}`."""
 
 
 class Substitution(NamedTuple):

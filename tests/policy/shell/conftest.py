@@ -17,7 +17,7 @@ def _write_word(word: Word) -> str:
         case "literal":
             return shlex.quote(word.text)
         case "glob":
-            return f"glob({word.text})"
+            return f"edited({word.text})" if word.edits else f"glob({word.text})"
         case "choice":
             kind = "split-choice" if word.splits else "choice"
             return f"{kind}({' | '.join(map(_write_word, word.choices))})"

@@ -43,6 +43,7 @@ $!  $$  $-  ${#X}  ${X#a}  ${X//a/b}  ${X:0:1}  "${X##*/}"  "a;b"  'a&b'  a\;b  
 ..  .  -  --  +x  2  10  012  $i  "$i"  ${i}  src/*.py  {01..3}  {-1..1}  {3..1..2}  {a..c}  {$,x}y  "$X"{,.b}  ${f}{,b}
 ā  "ā é"  $'ł'  'Ɓ*'  ł*  ${X#'}'}  ${X%"$i"}  ${X-a b}  "${X+a\}b}"  ${X:-'; ls x'}  "a'b"  ~root
 $(ls <a.txt)  ?  [!a]*  -np  "-p"
+"${f%.*}"  "${f##*/}"  ${f%%.*}  "in/${f#*/}.bak"  "$(basename "$f")"  $(basename $f .txt)  "$(dirname -- "$f")"
 -e  `ls \$X`  `ls \`ls n\``  "`ls \\\$X`"  $(cd sub; ls pw)  $"d"  *"y"  "*"y*  $(($#+1))  ${X:?}  "${a[@]}"
 """
 _NAMES = """
@@ -386,6 +387,10 @@ def _becomes(word: Word, arguments: Sequence[str]) -> bool:
             return not arguments or arguments[0].startswith(word.prefix)
         case "choice":
             return word.splits or any(_becomes(choice, arguments) for choice in word.choices)
+        case "glob" if word.edits:
+            last = word.edits[-1]
+            ends = (last.before, last.behind) if last.kind == "around" else ("", "")
+            return len(arguments) == 1 and arguments[0].startswith(ends[0]) and arguments[0].endswith(ends[1])
         case "glob":
             pattern = _translate(re.sub("/+", "/", word.text))
             plain = re.sub(r"\\(.)", r"\1", word.text, flags=re.DOTALL)

@@ -40,7 +40,7 @@ Commands = Callable[[str], list[str]]
         ('for x in a b; do ls "-$x.c"; done', "choice(-a.c | -b.c)"),
         ('for x in a *.py; do ls "$x"; done', "choice(a | glob(*.py))"),
         ("for x in *.py; do ls $x; done", "split-choice(glob(*.py))"),
-        ('for x in *.py; do ls "$x.bak"; done', "word(...)"),
+        ('for x in *.py; do ls "$x.bak"; done', "choice(edited(*.py))"),
         ('for x in *.py; do (cd a && ls "$x"); done', "word(...)"),
         ("for x in a 'b c'; do ls $x; done", "words(...)"),
         ("for x in a $y; do ls $x; done", "words(...)"),
@@ -80,7 +80,7 @@ Commands = Callable[[str], list[str]]
         ("cd a; ls $PWD", "words(...)"),
         ("OLDPWD=a; ls $OLDPWD", "words(...)"),
         ("x='a\\b'; ls $x", "words(...)"),
-        ("x=a; ls ${x:-b} ${x%a}", "words(...) words(...)"),
+        ("x=a; ls ${x:-b} ${x%a}", "words(...)"),
     ],
 )
 def test_a_value_is_known_only_when_nothing_else_can_have_changed_it(text: str, word: str, commands: Commands) -> None:

@@ -1,0 +1,62 @@
+"""What `${name#...}`, `${name%...}`, basename and dirname make of a text that is known."""
+
+from collections.abc import Iterable
+from typing import assert_never
+
+from ci_agent.policy.words import Edit
+
+_MADE_ANEW = frozenset(" \t\n*?[\\")
+
+
+def edited(text: str, edits: Iterable[Edit]) -> str | None:
+    """The text after the edits; None when what comes out is not certain."""
+    result: str | None = text
+    for edit in edits:
+        if result is None:
+            return None
+        result = _apply(edit, result)
+    return result
+
+
+def _apply(edit: Edit, text: str) -> str | None:
+    match edit.kind:
+        case "around":
+            return edit.before + text + edit.behind
+        case "plain":
+            return None if not text or not _MADE_ANEW.isdisjoint(text) else text
+        case "prefix":
+            return _without_prefix(edit, text)
+        case "suffix":
+            return _without_suffix(edit, text)
+        case "basename" | "dirname":
+            return _part_of_path(edit, text)
+    assert_never(edit.kind)
+
+
+def _without_prefix(edit: Edit, text: str) -> str:
+    """`before`: whatever comes first (`*`), or nothing; `behind`: the literal that follows."""
+    if not edit.before:
+        return text.removeprefix(edit.behind)
+    _, found, tail = text.rpartition(edit.behind) if edit.longest else text.partition(edit.behind)
+    return tail if found else text
+
+
+def _without_suffix(edit: Edit, text: str) -> str:
+    """`before`: the literal; `behind`: whatever follows it (`*`), or nothing."""
+    if not edit.behind:
+        return text.removesuffix(edit.before)
+    head, found, _ = text.partition(edit.before) if edit.longest else text.rpartition(edit.before)
+    return head if found else text
+
+
+def _part_of_path(edit: Edit, text: str) -> str | None:
+    """What the program prints, without the line break at its end; a text that is an option to it is refused."""
+    if not text or text.startswith("-") or "\n" in text:
+        return None
+    path = text.rstrip("/") or "/"
+    folder, slash, name = path.rpartition("/")
+    if edit.kind == "dirname":
+        return folder.rstrip("/") or slash or "."
+    if not name:
+        return "/"
+    return name.removesuffix(edit.behind) if name != edit.behind else name
