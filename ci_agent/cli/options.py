@@ -104,17 +104,12 @@ def read_config(ctx: click.Context, _parameter: click.Parameter, path: str | Non
     document = read_yaml(path, "config file")
     if not isinstance(document.value, dict):
         raise document.error((), "a config file holds options by name, such as `policy: read-only`")
-    options = {
-        flag.removeprefix("--"): parameter
-        for parameter in ctx.command.params
-        if isinstance(parameter, click.Option) and parameter.name not in {"config", "help"}
-        for flag in parameter.opts
-        if flag.startswith("--")
-    }
+    flags = _options_by_flag(ctx.command)
+    options = flags | {name.replace("-", "_"): parameter for name, parameter in flags.items()}  # as in task files
     for key in document.value:
-        if key not in options:
-            problem = f"no option is called {key!r}{did_you_mean(key, options)}"
-            raise InvalidFileError(path, *document.key_place((key,)), problem)
+        wrong = _key_problem(key, flags, document.value)
+        if wrong:
+            raise InvalidFileError(path, *document.key_place((key,)), wrong)
     for key, value in document.value.items():
         wrong = _problem(ctx, options[key], value)
         if wrong:
@@ -123,6 +118,26 @@ def read_config(ctx: click.Context, _parameter: click.Parameter, path: str | Non
     told = {options[key].name or key: f"{path}:{place.line}:{place.column}" for key, place in places.items()}
     add_defaults(ctx, {options[key].name or key: value for key, value in document.value.items()}, told, over=False)
     return path
+
+
+def _options_by_flag(command: click.Command) -> dict[str, click.Option]:
+    """Those that a config file may set, by their names without dashes."""
+    return {
+        flag.removeprefix("--"): parameter
+        for parameter in command.params
+        if isinstance(parameter, click.Option) and parameter.name not in {"config", "help"}
+        for flag in parameter.opts
+        if flag.startswith("--")
+    }
+
+
+def _key_problem(key: str, flags: Mapping[str, click.Option], given: Mapping[str, Json]) -> str | None:
+    """What is wrong with a key of the config file; None: it is an option's name."""
+    name = key.replace("_", "-")
+    if name not in flags:
+        hint = did_you_mean(name, flags) or "; keys are the names of flags, such as `max-turns: 20`"
+        return f"no option is called {key!r}{hint}"
+    return f"{name} is given twice, also as {key}" if name != key and name in given else None
 
 
 def given_config() -> str | None:

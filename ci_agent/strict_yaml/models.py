@@ -162,7 +162,7 @@ def _explain(problem: _Problem, model: type[BaseModel]) -> str:
     kind = error["type"]
     context = error.get("ctx", {})
     if kind == "extra_forbidden":
-        return _unknown_key(str(problem.path[-1]), sorted(_keys_at(model, problem)))
+        return _unknown_key(str(problem.path[-1]), _models_at(model, problem))
     if kind == "missing":
         return f"the key {quote(str(problem.path[-1]))} is missing here"
     if kind == "value_error":
@@ -184,11 +184,15 @@ def _explain(problem: _Problem, model: type[BaseModel]) -> str:
     return error["msg"][:1].lower() + error["msg"][1:]
 
 
-def _unknown_key(key: str, known: Sequence[str]) -> str:
+def _unknown_key(key: str, models: Sequence[type[BaseModel]]) -> str:
+    known = sorted({name for model in models for name in _keys(model)})
     name, colon, value = key.partition(":")
     if colon and name in known:
         meant = f"{name}: {value}".splitlines()[0]
         return f"unknown key {quote(key)}: a blank belongs after the colon: write {quote(meant)}"
+    inside = next((name for model in models for name in _keys_that_hold(model, key)), None)
+    if inside:
+        return f"unknown key {quote(key)}: it belongs into {quote(inside)}"
     close = nearest(key, known)
     if close:
         return f"unknown key {quote(key)}: did you mean {quote(close)}?"
@@ -243,14 +247,24 @@ def _required_keys(model: type[BaseModel]) -> list[str]:
     return [field.alias or name for name, field in model.model_fields.items() if field.is_required()]
 
 
-def _keys_at(model: type[BaseModel], problem: _Problem) -> set[str]:
-    """The keys that the mapping may have in which an unknown key stands."""
+def _keys(model: type[BaseModel]) -> set[str]:
+    return {field.alias or name for name, field in model.model_fields.items()}
+
+
+def _keys_that_hold(model: type[BaseModel], key: str) -> Iterator[str]:
+    """The keys whose own mapping may have this one."""
+    for name, field in model.model_fields.items():
+        if any(_is_model(member) and key in _keys(member) for member in _members(field.annotation)):
+            yield field.alias or name
+
+
+def _models_at(model: type[BaseModel], problem: _Problem) -> list[type[BaseModel]]:
+    """What the mapping may be in which an unknown key stands."""
     candidates: list[Any] = [model]
     for step in problem.path[:-1]:
         candidates = [inner for candidate in candidates for inner in _step_into(candidate, step)]
     models = [candidate for candidate in candidates if _is_model(candidate)]
-    meant = [candidate for candidate in models if candidate.__name__ in problem.branch] or models
-    return {field.alias or name for candidate in meant for name, field in candidate.model_fields.items()}
+    return [candidate for candidate in models if candidate.__name__ in problem.branch] or models
 
 
 def _step_into(candidate: Any, step: str | int) -> Iterator[Any]:

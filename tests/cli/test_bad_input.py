@@ -171,6 +171,13 @@ def test_a_secret_that_is_not_set_is_named(ci_agent: Any, good: dict[str, str]) 
         ("policy: [review]", "c.yml:1:9: --policy takes one value"),
         ("quiet: 1", "c.yml:1:8: --quiet is switched on or off: write true or false"),
         ("pass-env: CI", "c.yml:1:11: --pass-env takes a list of values: put it in []"),
+        (
+            "limits: {max_turns: 3}",
+            "c.yml:1:1: no option is called 'limits'; keys are the names of flags, such as `max-turns",
+        ),
+        ("maxturns: 3", "c.yml:1:1: no option is called 'maxturns'; did you mean 'max-turns'?"),
+        ("max-turns: 3\nmax_turns: 3", "c.yml:2:1: max-turns is given twice, also as max_turns"),
+        ("max_turns: 0", "c.yml:1:12: --max-turns: 0 is not in the range"),
         ("max-turns: true", "c.yml:1:12: --max-turns takes a value of its own"),
         ("quiet: true\npolicy: nope", "(c.yml:2:9)"),
         ("tools: red", "--tools (c.yml:1:8): there is no tool 'red'"),

@@ -237,8 +237,8 @@ def test_the_log_of_a_failed_run_ends_in_why_and_what_to_do(ci_agent: Any, scrip
     assert (bad.returncode, bad.stdout) == (5, "hi\n")
     assert bad.stderr.splitlines()[-4:] == [
         (
-            "denied, exit code 5 (1 call was denied and not one succeeded, which --fail-on-denied all makes a failure); "
-            "1 call (1 denied); 0 tokens in, 0 out; cost unknown"
+            "denied, exit code 5 (1 call was denied and not one succeeded, which --fail-on-denied all makes a "
+            "failure); 1 call (1 denied); 0 tokens in, 0 out; cost unknown"
         ),
         "  Next: If a denied call is wanted, ask `ci-agent policy explain` why it was denied and add a rule for it.",
         '  Why the first denial: ci-agent policy explain --policy read-only --tool bash --args \'{"command": "ls"}\'',
@@ -259,6 +259,13 @@ def test_options_come_from_flags_then_variables_then_the_config_file(
     assert (policy["name"], policy["limits"]["max_turns"]) == ("review", 7)
     flagged = ci_agent("run", "--config", "ci.yml", "--policy", "read-only", "Go.", env={"CI_AGENT_POLICY": "review"})
     assert json.loads(flagged.stdout)["policy"]["name"] == "read-only"
+
+
+def test_the_config_file_may_spell_options_as_task_files_do(ci_agent: Any, script: Write, workspace: Path) -> None:
+    script("turns: [{text: hi}]")
+    (workspace / "ci.yml").write_text("policy: deny-all\nmodel: scripted:script.yaml\nmax_turns: 7\nfail_on_denied: any\n")
+    done = ci_agent("run", "--config", "ci.yml", "Go.")
+    assert json.loads(done.stdout)["policy"]["limits"]["max_turns"] == 7
 
 
 def test_the_prompt_comes_from_a_file_or_from_stdin(run_json: Run, script: Write, workspace: Path) -> None:

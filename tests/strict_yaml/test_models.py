@@ -50,6 +50,7 @@ def test_a_document_becomes_its_model() -> None:
         ("just text", '1:1: expected a mapping, got the text "just text"'),
         ("label: x", '1:1: the key "version" is missing here'),
         ("version: 2", "1:10: expected 1, got the number 2"),
+        ("version: 1\nmax_calls: 2", '2:1: unknown key "max_calls": it belongs into "either"'),
         ("version: 1\nentires: []", '2:1: unknown key "entires": did you mean "entries"?'),
         (
             "version: 1\nx-y: []",
