@@ -263,7 +263,8 @@ def test_options_come_from_flags_then_variables_then_the_config_file(
 
 def test_the_config_file_may_spell_options_as_task_files_do(ci_agent: Any, script: Write, workspace: Path) -> None:
     script("turns: [{text: hi}]")
-    (workspace / "ci.yml").write_text("policy: deny-all\nmodel: scripted:script.yaml\nmax_turns: 7\nfail_on_denied: any\n")
+    config = "policy: deny-all\nmodel: scripted:script.yaml\nmax_turns: 7\nfail_on_denied: any\n"
+    (workspace / "ci.yml").write_text(config)
     done = ci_agent("run", "--config", "ci.yml", "Go.")
     assert json.loads(done.stdout)["policy"]["limits"]["max_turns"] == 7
 
