@@ -112,10 +112,18 @@ def base_branch(environment: Environment) -> str | None:
 _BASE_BRANCHES: Final = (
     "GITHUB_BASE_REF",
     "CI_MERGE_REQUEST_TARGET_BRANCH_NAME",
+    "CI_EXTERNAL_PULL_REQUEST_TARGET_BRANCH_NAME",  # GitLab, of a pull request on GitHub
     "SYSTEM_PULLREQUEST_TARGETBRANCH",  # Azure: refs/heads/main
     "BUILDKITE_PULL_REQUEST_BASE_BRANCH",
     "BITBUCKET_PR_DESTINATION_BRANCH",
     "CHANGE_TARGET",  # Jenkins, multibranch
+    "DRONE_TARGET_BRANCH",
+    "CI_COMMIT_TARGET_BRANCH",  # Woodpecker
+    "ghprbTargetBranch",  # Jenkins, GitHub Pull Request Builder
+    "gitlabTargetBranch",  # Jenkins, GitLab plugin
+    "PULL_BASE_REF",  # Prow
+    "CIRRUS_BASE_BRANCH",
+    "BITRISEIO_GIT_BRANCH_DEST",
 )
 
 
@@ -123,19 +131,61 @@ def is_pull_request(environment: Environment) -> bool:
     """Whether the checkout is what somebody proposes, as each of the services tells."""
     return (
         environment.get("GITHUB_EVENT_NAME", "").startswith("pull_request")
-        or any(environment.get(name) for name in _PULL_REQUEST_MARKS)
-        or environment.get("BUILD_REASON") == "PullRequest"
-        or environment.get("BUILDKITE_PULL_REQUEST", "false") != "false"
+        or any(environment.get(name, "false").lower() not in _NONE for name in _PULL_REQUEST_MARKS)
+        or environment.get("BUILD_REASON", "").lower() == "pullrequest"
+        or environment.get("CI_PIPELINE_SOURCE") in {"merge_request_event", "external_pull_request_event"}
+        or any(environment.get(name, "").startswith("pull_request") for name in _EVENT_NAMES)
+        or environment.get("CODEBUILD_WEBHOOK_EVENT", "").startswith("PULL_REQUEST")
     )
 
 
+def may_hold_a_proposal(environment: Environment) -> bool:
+    """Whether this is a job of GitHub's for which the base is checked out, unless its workflow asks for something else:
+    events that a pull request's author can bring about."""
+    return environment.get("GITHUB_EVENT_NAME") in _ANSWERING_EVENTS
+
+
+_NONE: Final = {"", "false"}
+
 _PULL_REQUEST_MARKS: Final = (
     "CI_MERGE_REQUEST_IID",  # GitLab
+    "CI_EXTERNAL_PULL_REQUEST_IID",  # GitLab, of a pull request on GitHub
     "CHANGE_ID",  # Jenkins, multibranch
+    "ghprbPullId",  # Jenkins, GitHub Pull Request Builder
+    "gitlabMergeRequestIid",  # Jenkins, GitLab plugin
     "SYSTEM_PULLREQUEST_PULLREQUESTID",  # Azure
+    "SYSTEM_PULLREQUEST_PULLREQUESTNUMBER",
+    "BUILDKITE_PULL_REQUEST",  # false, or a number
     "CIRCLE_PULL_REQUEST",
+    "CIRCLE_PULL_REQUESTS",
+    "CIRCLE_PR_NUMBER",  # of forks alone
     "BITBUCKET_PR_ID",
+    "DRONE_PULL_REQUEST",  # Harness, too
+    "CI_COMMIT_PULL_REQUEST",  # Woodpecker
+    "TRAVIS_PULL_REQUEST",  # false, or a number
+    "APPVEYOR_PULL_REQUEST_NUMBER",
+    "CIRRUS_PR",
+    "SEMAPHORE_GIT_PR_NUMBER",
+    "BITRISE_PULL_REQUEST",
+    "CF_PULL_REQUEST_NUMBER",  # Codefresh
+    "PULL_NUMBER",  # Prow
 )
+
+_EVENT_NAMES: Final = ("DRONE_BUILD_EVENT", "CI_PIPELINE_EVENT", "TRAVIS_EVENT_TYPE")
+"""The second is Woodpecker's, which has pull_request_closed and others like it, too."""
+
+_ANSWERING_EVENTS: Final = frozenset(
+    {
+        "issue_comment",
+        "issues",
+        "discussion",
+        "discussion_comment",
+        "workflow_run",
+        "check_run",
+        "check_suite",
+    }
+)
+"""With GITHUB_SHA the newest commit of the default branch ("Events that trigger workflows")."""
 
 _COMMAND_FILES = (
     "GITHUB_ENV",

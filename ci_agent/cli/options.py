@@ -11,11 +11,12 @@ import click
 from click.core import ParameterSource
 
 from ci_agent.errors import ConfigurationError, InvalidFileError
+from ci_agent.git_files import read_named_file
 from ci_agent.json_types import Json
 from ci_agent.spelling import nearest
 from ci_agent.strict_yaml import read_yaml
 from ci_agent.terminal import inert_json
-from ci_agent.text_files import MAX_TEXT_FILE_BYTES, decode_text, read_text_file
+from ci_agent.text_files import MAX_TEXT_FILE_BYTES, decode_text
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -173,7 +174,7 @@ def _problem(ctx: click.Context, parameter: click.Option, value: Json) -> str | 
 def read_text_or_stdin(path: str, what: str) -> str:
     """The text of a file, or of stdin for `-`; nothing else ever reads stdin."""
     if path != "-":
-        return read_text_file(path, what)
+        return read_named_file(path, what)
     data = sys.stdin.buffer.read(MAX_TEXT_FILE_BYTES + 1)
     if len(data) > MAX_TEXT_FILE_BYTES:
         raise click.UsageError(f"{what} on stdin is larger than {MAX_TEXT_FILE_BYTES} bytes")

@@ -1,37 +1,122 @@
 """Whose rules a run follows that looks at a pull request: not those that the pull request brings along."""
 
 import os
-from collections.abc import Iterator, Mapping
+import subprocess
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any, Final
 
 import click
 from click.core import ParameterSource
 
-from ci_agent.ci_services.environment import base_branch, is_pull_request
+from ci_agent.ci_services.environment import base_branch, is_pull_request, may_hold_a_proposal
 from ci_agent.cli.options import given_config
 from ci_agent.cli.task_options import given_task
 from ci_agent.errors import ConfigurationError
-from ci_agent.git_files import is_git_name, names_checkout
+from ci_agent.git_files import git_command, git_environment, is_git_name, names_checkout
 from ci_agent.policy.decide import Policy
 from ci_agent.policy.rules import PolicySource
 from ci_agent.workspace import way
 
+_GIT_WITHIN_S: Final = 30.0
 
-def refuse_rules_of_a_pull_request(policy: Policy, environment: Mapping[str, str], *, trust_head: bool) -> None:
-    """Raise ConfigurationError when the job is a pull request's and its checkout brings what says what the run may do:
-    whoever opens the pull request would say it.
+_STEERING: Final = {
+    "prompt_file": "--prompt-file",
+    "system_file": "--system-file",
+    "append_system_file": "--append-system-file",
+    "output_schema": "--output-schema",
+    "models_file": "--models-file",
+    "ca_file": "--ca-file",
+}
+"""Options whose files say what the run does, what it may cost and whom it trusts, by their parameters' names."""
 
-    That is the policy with all that it extends, the task, the config file, and each link on the way to one of them.
+_NOT_FROM_GIT: Final = {"ca_file"}
+
+
+def refuse_rules_of_a_pull_request(policy: Policy, flags: Mapping[str, Any], environment: Mapping[str, str]) -> None:
+    """Raise ConfigurationError when the job is a pull request's and its checkout brings what says what the run may do,
+    or does: whoever opens the pull request would say it.
+
+    That is the policy with all that it extends, the task, the config file, the files of _STEERING, and each link on
+    the way to one of them. Files that are shown as data may come from the checkout, but no link of it may lead to them.
     """
-    if not is_pull_request(environment):
+    root, trust_head = policy.site.workspace.root, flags["trust_head"]
+    repositories = {folder for top in (root, Path.cwd()) for folder in _repositories(top)[-1:]}
+    if not _looks_at_a_proposal(environment, repositories):
         return
-    checkouts = {folder for top in (policy.site.workspace.root, Path.cwd()) for folder in _repositories(top)[-1:]}
-    checkouts.add(policy.site.workspace.root)
+    checkouts = {root, *repositories}
     for name in _rules(policy.source, trust_head):
-        if is_git_name(name) and not names_checkout(name):
-            _require_one_repository(name)
-        elif is_git_name(name) or any(_leads_through(name, folder) for folder in checkouts):
-            raise _refusal(name, environment)
+        if _is_of_the_head(name, checkouts):
+            raise _refusal(name, "say what the run may do", environment)
+    if not trust_head:
+        _refuse_steering(flags, checkouts, environment)
+        for name in _shown(flags):
+            if _leads_out(name, checkouts):
+                raise ConfigurationError(
+                    f"{name!r} leads out of the checkout of the pull request by a link that its author has made: "
+                    "whatever it leads to would be shown to the model. Name the file itself, or say --trust-head"
+                )
+
+
+def _looks_at_a_proposal(environment: Mapping[str, str], repositories: Collection[Path]) -> bool:
+    if is_pull_request(environment):
+        return True
+    base = environment.get("GITHUB_SHA")
+    return may_hold_a_proposal(environment) and any(_commit_of(folder) != base for folder in repositories)
+
+
+def _commit_of(folder: Path) -> str | None:
+    """What is checked out there; None: git does not say."""
+    argv = git_command("rev-parse", "--verify", "HEAD")
+    try:
+        done = subprocess.run(
+            argv, cwd=folder, env=git_environment(os.environ), capture_output=True, check=False, timeout=_GIT_WITHIN_S
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.decode("ascii", "replace").strip() or None
+
+
+def _is_of_the_head(name: str, checkouts: Collection[Path]) -> bool:
+    if is_git_name(name) and not names_checkout(name):
+        _require_one_repository(name)
+        return False
+    return is_git_name(name) or any(_leads_through(name, folder) for folder in checkouts)
+
+
+def _refuse_steering(flags: Mapping[str, Any], checkouts: Collection[Path], environment: Mapping[str, str]) -> None:
+    for parameter, flag in _STEERING.items():
+        name = flags[parameter]
+        if name is None or name == "-" or not _is_of_the_head(name, checkouts):
+            continue
+        if parameter in _NOT_FROM_GIT:
+            raise ConfigurationError(
+                f"{flag} {name!r} is a file of the pull request that this run is about, so its author would say whom "
+                "the run trusts with its key: keep it outside of the checkout, or say --trust-head"
+            )
+        raise _refusal(f"{flag} {name}", "steer the run", environment)
+
+
+def _shown(flags: Mapping[str, Any]) -> Iterator[str]:
+    """Files whose text the model gets as data."""
+    task = given_task()
+    yield from flags["context_file"]
+    yield from (pair.partition("=")[2] for pair in flags["input_files"])
+    yield from () if task is None else (*task.context_files, *flags["prompt"])
+    if flags["agents_md"]:
+        yield os.path.join(flags["workspace"], "AGENTS.md")
+
+
+def _leads_out(name: str, checkouts: Collection[Path]) -> bool:
+    """Whether the way of a file goes through a checkout and ends outside of all."""
+    if is_git_name(name):
+        return False
+    *passed, end = map(Path, way(os.getcwd(), name))
+    return any(_lies_in(place, checkouts) for place in passed) and not _lies_in(end, checkouts)
+
+
+def _lies_in(place: Path, folders: Iterable[Path]) -> bool:
+    return any(place.is_relative_to(folder) and place != folder for folder in folders)
 
 
 def _rules(source: PolicySource, trust_head: bool) -> Iterator[str]:
@@ -64,9 +149,9 @@ def _require_one_repository(name: str) -> None:
         )
 
 
-def _refusal(name: str, environment: Mapping[str, str]) -> ConfigurationError:
+def _refusal(name: str, does: str, environment: Mapping[str, str]) -> ConfigurationError:
     base = base_branch(environment) or "main"
     return ConfigurationError(
-        f"{name!r} is a file of the pull request that this run is about, so its author would say what the run "
-        f"may do: take it from the base with git:origin/{base}:PATH, or say --trust-head"
+        f"{name!r} is a file of the pull request that this run is about, so its author would {does}: take it from the "
+        f"base with git:origin/{base}:PATH, or say --trust-head"
     )

@@ -75,7 +75,7 @@ Examples:
 @option("--event-text", is_flag=True, help="Add what the event of a GitHub workflow says, marked as untrusted data.")
 @option("--policy", metavar="NAME|FILE", required=True, help="A shipped policy's name, or a policy file.")
 @model_options
-@option("--trust-head", is_flag=True, help="Take policy and task from the checkout, though it is a pull request's.")
+@option("--trust-head", is_flag=True, help="Take task, policy and prompts from a pull request's checkout.")
 @option("--workspace", metavar="DIR", default=".", show_default=True, help="The folder that tools may touch.")
 @option("--tools", metavar="NAME,NAME", help="Offer these tools alone.")
 @option("--max-turns", type=COUNT, help="Turns. [default: 100]")

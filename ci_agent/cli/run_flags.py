@@ -23,6 +23,7 @@ from ci_agent.cli.task_options import (
     refuse_inputs_without_task,
 )
 from ci_agent.errors import ConfigurationError
+from ci_agent.git_files import read_named_file
 from ci_agent.json_types import JsonObject, parse_json
 from ci_agent.output_schema import MAX_OUTPUT_SCHEMA_BYTES
 from ci_agent.policy.rules import Limits
@@ -31,7 +32,6 @@ from ci_agent.providers.table import known_models
 from ci_agent.ready_policy import load_policy
 from ci_agent.run_settings import RunSettings
 from ci_agent.tasks import Task
-from ci_agent.text_files import read_text_file
 from ci_agent.tools.table import TOOL_NAMES
 
 
@@ -43,7 +43,7 @@ def read_settings(flags: Mapping[str, Any], schedule: Schedule) -> RunSettings:
         check_model(flags["model"], "--model")
     with blamed_on("policy"):
         policy = load_policy(flags["policy"], workspace=flags["workspace"])
-    refuse_rules_of_a_pull_request(policy, given_environment(), trust_head=flags["trust_head"])
+    refuse_rules_of_a_pull_request(policy, flags, given_environment())
     with blamed_on("tools"):
         tools = _tools(flags["tools"])
     task = given_task()
@@ -114,7 +114,7 @@ def _context(flags: Mapping[str, Any]) -> tuple[ContextText, ...]:
     if flags["agents_md"]:
         files.append(str(Path(flags["workspace"]) / "AGENTS.md"))
     event = read_event_texts(given_environment()) if flags["event_text"] else ()
-    return (*event, *(ContextText(file, read_text_file(file, "context file")) for file in files))
+    return (*event, *(ContextText(file, read_named_file(file, "context file")) for file in files))
 
 
 def _tools(text: str | None) -> tuple[str, ...] | None:
@@ -134,7 +134,7 @@ def _schema(path: str | None, task: Task | None) -> JsonObject | None:
     if path is None:
         return inline_schema(task)
     try:
-        schema = parse_json(read_text_file(path, "output schema", max_bytes=MAX_OUTPUT_SCHEMA_BYTES))
+        schema = parse_json(read_named_file(path, "output schema", max_bytes=MAX_OUTPUT_SCHEMA_BYTES))
     except ValueError as error:
         raise ConfigurationError(f"output schema {path!r} is not JSON: {error}") from error
     if not isinstance(schema, dict):
@@ -143,7 +143,7 @@ def _schema(path: str | None, task: Task | None) -> JsonObject | None:
 
 
 def _optional_text(path: str | None, what: str) -> str | None:
-    return None if path is None else read_text_file(path, what)
+    return None if path is None else read_named_file(path, what)
 
 
 def optional_path(path: str | None) -> Path | None:

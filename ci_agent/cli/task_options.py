@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 import click
 
 from ci_agent.cli.options import add_defaults, option
+from ci_agent.git_files import read_named_file
 from ci_agent.json_types import JsonObject
 from ci_agent.prompts import ContextText
 from ci_agent.schedule.run_state import StateKey
@@ -80,7 +81,7 @@ def inline_schema(task: Task | None) -> JsonObject | None:
 
 
 def _context(task: Task) -> tuple[ContextText, ...]:
-    return tuple(ContextText(file, read_text_file(file, "context file")) for file in task.context_files)
+    return tuple(ContextText(file, read_named_file(file, "context file")) for file in task.context_files)
 
 
 def _pairs(given: tuple[str, ...], flag: str) -> dict[str, str]:

@@ -13,10 +13,11 @@ from typing import Annotated
 from pydantic import Field
 
 from ci_agent.errors import InvalidFileError
+from ci_agent.git_files import read_named_file
 from ci_agent.json_types import Json
 from ci_agent.provider import Model
 from ci_agent.providers.model_facts import UNKNOWN_MODEL, ModelFacts, Price
-from ci_agent.strict_yaml import FileModel, read_yaml, validate
+from ci_agent.strict_yaml import FileModel, load_yaml, validate
 
 _FILE = Path(__file__).with_name("catalog.json")
 
@@ -67,7 +68,7 @@ class _OwnModels(FileModel):
 
 
 def _read_own(path: Path) -> dict[str, ModelFacts]:
-    document = read_yaml(path, "models file")
+    document = load_yaml(read_named_file(path, "models file"), str(path))
     own = validate(document, _OwnModels)
     for name in own.models:
         if ":" not in name:

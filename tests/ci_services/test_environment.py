@@ -2,7 +2,13 @@
 
 import pytest
 
-from ci_agent.ci_services.environment import base_branch, detect_ci, is_pull_request, repository_path
+from ci_agent.ci_services.environment import (
+    base_branch,
+    detect_ci,
+    is_pull_request,
+    may_hold_a_proposal,
+    repository_path,
+)
 from ci_agent.transcript.run_facts import CIFacts
 
 GITHUB = {"GITHUB_ACTIONS": "true", "CI": "true", "GITHUB_REPOSITORY": "acme/site", "GITHUB_RUN_ID": "7"}
@@ -90,14 +96,39 @@ def test_a_repository_is_named_without_who_may_read_it(url: str | None, path: st
     [
         {"GITHUB_EVENT_NAME": "pull_request"},
         {"GITHUB_EVENT_NAME": "pull_request_target"},
+        {"GITHUB_EVENT_NAME": "pull_request_review"},
+        {"GITHUB_EVENT_NAME": "pull_request_review_comment"},
         {"CI_MERGE_REQUEST_IID": "7"},
+        {"CI_PIPELINE_SOURCE": "merge_request_event"},
+        {"CI_PIPELINE_SOURCE": "external_pull_request_event"},
+        {"CI_EXTERNAL_PULL_REQUEST_IID": "7"},
         {"CHANGE_ID": "7"},
+        {"ghprbPullId": "7"},
+        {"gitlabMergeRequestIid": "7"},
         {"BUILD_REASON": "PullRequest"},
         {"SYSTEM_PULLREQUEST_PULLREQUESTID": "7"},
+        {"SYSTEM_PULLREQUEST_PULLREQUESTNUMBER": "7"},
         {"BUILDKITE_PULL_REQUEST": "7"},
         {"CIRCLE_PULL_REQUEST": "https://x/7"},
+        {"CIRCLE_PULL_REQUESTS": "https://x/7,https://x/8"},
+        {"CIRCLE_PR_NUMBER": "7"},
         {"BITBUCKET_PR_ID": "7"},
+        {"DRONE_PULL_REQUEST": "7"},
+        {"DRONE_BUILD_EVENT": "pull_request"},
+        {"CI_COMMIT_PULL_REQUEST": "7"},
+        {"CI_PIPELINE_EVENT": "pull_request"},
+        {"CI_PIPELINE_EVENT": "pull_request_closed"},
+        {"TRAVIS_PULL_REQUEST": "7"},
+        {"TRAVIS_EVENT_TYPE": "pull_request"},
+        {"APPVEYOR_PULL_REQUEST_NUMBER": "7"},
+        {"CIRRUS_PR": "7"},
+        {"SEMAPHORE_GIT_PR_NUMBER": "7"},
+        {"BITRISE_PULL_REQUEST": "7"},
+        {"CF_PULL_REQUEST_NUMBER": "7"},
+        {"PULL_NUMBER": "7"},
+        {"CODEBUILD_WEBHOOK_EVENT": "PULL_REQUEST_UPDATED"},
     ],
+    ids=str,
 )
 def test_what_somebody_proposes_is_known_everywhere(environment: dict[str, str]) -> None:
     assert is_pull_request(environment)
@@ -105,13 +136,41 @@ def test_what_somebody_proposes_is_known_everywhere(environment: dict[str, str])
 
 @pytest.mark.parametrize(
     "environment",
-    [{}, {"GITHUB_EVENT_NAME": "push"}, {"BUILDKITE_PULL_REQUEST": "false"}, {"BUILD_REASON": "Manual"}],
+    [
+        {},
+        {"GITHUB_EVENT_NAME": "push"},
+        {"GITHUB_EVENT_NAME": "merge_group"},
+        {"GITHUB_EVENT_NAME": "issue_comment"},
+        {"CI_PIPELINE_SOURCE": "push"},
+        {"BUILDKITE_PULL_REQUEST": "false"},
+        {"BUILD_REASON": "Manual"},
+        {"TRAVIS_PULL_REQUEST": "false", "TRAVIS_EVENT_TYPE": "push"},
+        {"DRONE_BUILD_EVENT": "push", "DRONE_PULL_REQUEST": ""},
+        {"CI_PIPELINE_EVENT": "push", "CI_COMMIT_PULL_REQUEST": ""},
+        {"CODEBUILD_WEBHOOK_EVENT": "PUSH"},
+    ],
+    ids=str,
 )
 def test_what_is_in_a_branch_is_no_proposal(environment: dict[str, str]) -> None:
     assert not is_pull_request(environment)
+
+
+@pytest.mark.parametrize(
+    ("event", "may"),
+    [
+        ("issue_comment", True),
+        ("workflow_run", True),
+        ("discussion_comment", True),
+        ("push", False),
+        ("schedule", False),
+    ],
+)
+def test_events_of_outsiders_may_have_a_proposal_checked_out(event: str, may: bool) -> None:
+    assert may_hold_a_proposal({"GITHUB_EVENT_NAME": event}) is may
 
 
 def test_the_branch_that_a_proposal_is_for() -> None:
     assert base_branch({}) is None
     assert base_branch({"GITHUB_BASE_REF": "", "SYSTEM_PULLREQUEST_TARGETBRANCH": "refs/heads/main"}) == "main"
     assert base_branch({"CHANGE_TARGET": "release/1"}) == "release/1"
+    assert base_branch({"DRONE_TARGET_BRANCH": "main"}) == base_branch({"CI_COMMIT_TARGET_BRANCH": "main"}) == "main"

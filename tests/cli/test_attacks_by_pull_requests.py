@@ -57,11 +57,12 @@ def checkout(git: Git, repository: Path, tmp_path: Path) -> None:
 def review(environment: dict[str, str], repository: Path, tmp_path: Path) -> Review:
     """A run in a job of the pull request."""
 
-    def call(*args: str, cwd: Path = repository) -> CompletedProcess[str]:
+    def call(*args: str, cwd: Path = repository, **variables: str) -> CompletedProcess[str]:
+        of_the_job = {"GITHUB_EVENT_NAME": "pull_request", "GITHUB_BASE_REF": "main", **variables}
         return subprocess.run(
             [*COMMAND, "--model", f"scripted:{tmp_path / 'script.yaml'}", *args],
             cwd=cwd,
-            env={**environment, "GITHUB_EVENT_NAME": "pull_request", "GITHUB_BASE_REF": "main"},
+            env={**environment, **of_the_job},
             capture_output=True,
             text=True,
             check=False,
@@ -112,6 +113,104 @@ def test_attack_bring_the_rules_along(review: Review, repository: Path, said: li
     assert done.returncode == RULES_OF_THE_HEAD, done.stderr
     assert "is a file of the pull request" in done.stderr
     assert not (repository / "canary").exists()
+
+
+STEERING = ["prompt-file", "system-file", "append-system-file", "output-schema", "models-file", "ca-file"]
+OF_THE_BASE = ("--policy", "git:origin/main:ci/policy.yml")
+
+
+@pytest.mark.parametrize("flag", STEERING)
+@pytest.mark.parametrize("name", ["ci/given", "ci/link", "git:HEAD:ci/given"])
+def test_attack_bring_what_steers_the_run(review: Review, repository: Path, flag: str, name: str) -> None:
+    (repository / "ci/given").write_text("{}")
+    (repository.parent / "given").write_text("{}")
+    (repository / "ci/link").symlink_to("../../given")
+    done = review(*OF_THE_BASE, f"--{flag}", name, *([] if flag == "prompt-file" else ["Review."]))
+    assert done.returncode == RULES_OF_THE_HEAD, done.stderr
+    assert f"--{flag} " in done.stderr
+    assert "is a file of the pull request" in done.stderr
+
+
+def test_attack_bring_what_steers_the_run_by_a_variable_or_a_task(
+    review: Review, repository: Path, tmp_path: Path
+) -> None:
+    (repository / "ci/given").write_text("{}")
+    (tmp_path / "task.yaml").write_text("task: 1\nprompt: Go.\npolicy: read-only\nappend_system_file: ws/ci/given\n")
+    for done in (
+        review(*OF_THE_BASE, "Review.", CI_AGENT_SYSTEM_FILE="ci/given"),
+        review("--task", str(tmp_path / "task.yaml")),
+    ):
+        assert done.returncode == RULES_OF_THE_HEAD, done.stderr
+        assert "ci/given' is a file of the pull request" in done.stderr
+
+
+@pytest.mark.parametrize("flag", [flag for flag in STEERING if flag != "ca-file"])
+def test_what_steers_the_run_may_come_from_the_base(
+    review: Review, git: Git, repository: Path, tmp_path: Path, flag: str
+) -> None:
+    texts = {"models-file": "models: {}\n", "output-schema": '{"type": "object"}'}
+    (repository / "ci/given").write_text(texts.get(flag, "Be brief.\n"))
+    git("add", ".")
+    git("commit", "-qm", "base again")
+    git("update-ref", "refs/remotes/origin/main", "HEAD")
+    (repository / "ci/given").write_text("canary")
+    (tmp_path / "script.yaml").write_text('{"turns": [{"text": "{}"}]}')
+    prompt = [] if flag == "prompt-file" else ["Review."]
+    done = review(*OF_THE_BASE, f"--{flag}", "git:refs/remotes/origin/main:ci/given", *prompt)
+    assert done.returncode == 0, done.stderr
+    assert "canary" not in done.stdout
+
+
+@pytest.mark.parametrize("flag", STEERING)
+def test_what_steers_the_run_may_lie_outside(review: Review, tmp_path: Path, flag: str) -> None:
+    (tmp_path / "given").write_text("{}")
+    done = review(*OF_THE_BASE, f"--{flag}", "../given", *([] if flag == "prompt-file" else ["Review."]))
+    assert "is a file of the pull request" not in done.stderr
+
+
+@pytest.mark.parametrize("said", [["--context-file", "ci/notes"], ["--agents-md"], ["--task"]], ids=str)
+def test_attack_have_a_secret_of_the_machine_shown_by_a_link(
+    review: Review, repository: Path, tmp_path: Path, said: list[str]
+) -> None:
+    (tmp_path / "secret").write_text("canary-of-the-machine")
+    for name in ("ci/notes", "AGENTS.md"):
+        (repository / name).symlink_to(tmp_path / "secret")
+    task = tmp_path / "task.yaml"
+    task.write_text(f"task: 1\nprompt: Go.\npolicy: read-only\ncontext_files: [{repository / 'ci/notes'}]\n")
+    done = review("--task", str(task)) if said == ["--task"] else review(*OF_THE_BASE, *said, "Review.")
+    assert done.returncode == RULES_OF_THE_HEAD, done.stderr
+    assert "leads out of the checkout of the pull request by a link" in done.stderr
+    assert "canary-of-the-machine" not in done.stdout + done.stderr
+
+
+def test_data_of_the_checkout_is_shown_as_data(review: Review, repository: Path) -> None:
+    (repository / "NOTES.md").write_text("note of the head")
+    (repository / "AGENTS.md").symlink_to("NOTES.md")
+    done = review(*OF_THE_BASE, "--context-file", "NOTES.md", "--agents-md", "Review.")
+    assert done.returncode == DENIED, done.stderr
+    assert done.stdout.count("note of the head") >= 2
+
+
+@pytest.mark.parametrize("event", ["issue_comment", "workflow_run"])
+def test_attack_have_ones_commit_checked_out_by_a_comment(
+    review: Review, git: Git, repository: Path, event: str
+) -> None:
+    """Such a job starts with the default branch, unless its workflow fetches the pull request."""
+
+    def commit(revision: str) -> str:
+        found = subprocess.run(
+            ["git", "rev-parse", revision], cwd=repository, capture_output=True, text=True, check=True
+        )
+        return found.stdout.strip()
+
+    base, head = commit("origin/main"), commit("HEAD")
+    job = {"GITHUB_EVENT_NAME": event, "GITHUB_BASE_REF": ""}
+    done = review("--policy", "ci/policy.yml", "Review.", **job, GITHUB_SHA=base)
+    assert done.returncode == RULES_OF_THE_HEAD, done.stderr
+    assert not (repository / "canary").exists()
+    assert review("--policy", "ci/policy.yml", "Review.", **job, GITHUB_SHA=head).returncode == 0
+    git("checkout", "-q", base)
+    assert review("--policy", "ci/policy.yml", "Review.", **job, GITHUB_SHA=base).returncode == DENIED
 
 
 @pytest.mark.parametrize("kind", ["branch", "tag"])
