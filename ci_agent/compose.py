@@ -139,7 +139,7 @@ def _tracing(
     try:
         from ci_agent.tracing import traced_run  # noqa: PLC0415 - needs an extra
     except ModuleNotFoundError as error:
-        raise ConfigurationError(f"traces need the extra otel: pip install 'ci-agent[otel]' ({error})") from error
+        raise ConfigurationError(f"traces need the extra otel of ci-agent (docs/tracing.md): {error}") from error
     with traced_run(settings.environment, settings.model, run_id, redactor.text, observers.note) as trace:
         yield trace
 

@@ -24,6 +24,17 @@ def output_of(*command: str | Path, cwd: Path) -> str:
     return done.stdout
 
 
+def test_attack_register_the_name_that_pages_recipes_and_starters_tell_people_to_install() -> None:
+    """ci-agent is on no package index yet, so whoever takes its name there would get every key."""
+    shown = [CHECKOUT / "README.md", *(CHECKOUT / "docs").glob("*.md"), *(CHECKOUT / "examples").glob("*/*")]
+    shown += [path for path in (CHECKOUT / "ci_agent" / "starter").iterdir() if path.is_file()]
+    lines = [line for path in shown for line in path.read_text().splitlines() if "pip install" in line]
+    named = [line.strip() for line in lines if re.search(r"pip install\b.*\bci-agent\b", line)]
+    source = re.compile(r"git\+https://github\.com/OWNER/ci-agent@[0-9a-f]{40}")
+    assert len(named) > 8
+    assert [line for line in named if not source.search(line)] == []
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")

@@ -204,4 +204,4 @@ def test_without_being_asked_nothing_of_it_is_imported(script: Path) -> None:
 def test_without_the_extra_the_flag_says_what_to_install(script: Path) -> None:
     done = command(script, "--otel", before="sys.modules['opentelemetry'] = None")
     assert done.returncode == 3
-    assert "traces need the extra otel: pip install 'ci-agent[otel]'" in done.stderr
+    assert "traces need the extra otel of ci-agent (docs/tracing.md): " in done.stderr

@@ -12,6 +12,7 @@ from ci_agent import __version__
 from ci_agent.cli.model_options import check_model
 from ci_agent.errors import ConfigurationError
 from ci_agent.providers.table import parse_model
+from ci_agent.starter.source import PLACEHOLDER, installed_source
 
 System: TypeAlias = Literal["github", "gitlab", "none"]
 
@@ -32,17 +33,33 @@ def init_command(folder: Path, ci: System | None, model: str, *, dry_run: bool) 
     check_model(model, "--model")
     system = ci or _find_system(folder)
     places = dict(_PLACES) | ({_WORKFLOWS[system][0]: _WORKFLOWS[system][1]} if system in _WORKFLOWS else {})
-    words = {"model": model, "version": __version__, "key": _key_variable(model)}
+    words = _words(model)
     for name, place in places.items():
         text = Template(files("ci_agent.starter").joinpath(name).read_text(encoding="utf-8")).substitute(words)
         done = _write(folder / place, text, dry_run=dry_run)
         click.echo(f"{done:<8} {place}")
+        if done != "there" and PLACEHOLDER.commit in text:
+            click.echo(
+                "         OWNER and commit in it stand for where ci-agent comes from: put in what is true for you."
+            )
         if done == "there" and place == ".gitlab-ci.yml" and not _mentions_us(folder / place):
             click.echo(f"It has no job for this task yet. Add:\n\n{text}")
     if system == "none":
         click.echo("No CI system was found: --ci github or --ci gitlab writes its workflow.")
     click.echo("Next: ci-agent policy check policies/review.yml; ci-agent doctor --task tasks/review.yaml")
     return 0
+
+
+def _words(model: str) -> dict[str, str]:
+    """What the starter files leave open."""
+    source = installed_source() or PLACEHOLDER
+    return {
+        "model": model,
+        "version": __version__,
+        "key": _key_variable(model),
+        "requirement": source.requirement,
+        "action": source.action or PLACEHOLDER.action or "",
+    }
 
 
 def _write(path: Path, text: str, *, dry_run: bool) -> str:

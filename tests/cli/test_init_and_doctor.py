@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -24,7 +25,7 @@ def git(folder: Path, *args: str) -> None:
 def test_what_is_written_passes_every_check(ci_agent: CIAgent, workspace: Path) -> None:
     (workspace / ".github").mkdir()
     done = ci_agent("init")
-    assert done.stdout.splitlines()[:3] == [
+    assert [line for line in done.stdout.splitlines() if line.startswith("written")] == [
         "written  policies/review.yml",
         "written  tasks/review.yaml",
         "written  .github/workflows/review.yml",
@@ -66,20 +67,25 @@ def test_a_dry_run_writes_nothing(ci_agent: CIAgent, workspace: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("remote", "workflow"),
+    ("remote", "workflow", "line"),
     [
-        ("git@github.com:acme/site.git", ".github/workflows/review.yml"),
-        ("https://gitlab.example/a/b", ".gitlab-ci.yml"),
+        ("git@github.com:acme/site.git", ".github/workflows/review.yml", r"- uses: \S+/ci-agent@[0-9a-f]{40} # v0\."),
+        (
+            "https://gitlab.example/a/b",
+            ".gitlab-ci.yml",
+            r"- pip install git\+https://\S+/ci-agent@[0-9a-f]{40} # v0\.",
+        ),
     ],
 )
 def test_the_ci_system_is_found_by_where_the_repository_comes_from(
-    ci_agent: CIAgent, workspace: Path, remote: str, workflow: str
+    ci_agent: CIAgent, workspace: Path, remote: str, workflow: str, line: str
 ) -> None:
     git(workspace, "init", "-q")
     git(workspace, "remote", "add", "origin", remote)
     ci_agent("init", "--model", "openai:gpt-5")
     written = (workspace / workflow).read_text()
     assert "OPENAI_API_KEY" in written
+    assert re.search(line, written)
     assert "review" in {str(key) for key in yaml.safe_load(written).get("jobs", yaml.safe_load(written))}
     assert "model: openai:gpt-5" in (workspace / "tasks" / "review.yaml").read_text()
 
