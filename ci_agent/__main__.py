@@ -10,7 +10,7 @@ import click
 from ci_agent.cli.app import cli
 from ci_agent.cli.stderr import Hide, hide_secrets_of, show_error, show_traceback, show_usage_error
 from ci_agent.cli.streams import give_up, prepare_streams
-from ci_agent.errors import CIAgentError, InternalError, system_refusal
+from ci_agent.errors import CIAgentError, ConfigurationError, InternalError, system_refusal
 from ci_agent.own_environment import refuse_inspection, withdraw_environment
 
 EXIT_NEGATIVE = 1
@@ -53,12 +53,23 @@ def _end_of(error: Exception, hide: Hide) -> int:
         give_up(sys.stdout)
         show_error(CIAgentError(f"stdout cannot be written: {os.strerror(error.errno)}"))
         return EXIT_NEGATIVE
-    refusal = system_refusal(error)
+    refusal = _homeless(error) or system_refusal(error)
     if refusal is None:
         show_traceback(error, hide)
         refusal = InternalError("internal error: this is a bug in ci-agent, please report it")
     show_error(refusal, hide)
     return refusal.exit_code
+
+
+def _homeless(error: Exception) -> CIAgentError | None:
+    """For a person whose current folder has been removed, which nothing relative can be read without."""
+    if not isinstance(error, FileNotFoundError) or error.filename is not None:
+        return None
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return ConfigurationError("the current folder does not exist any more: go to one that does")
+    return None
 
 
 if __name__ == "__main__":

@@ -198,5 +198,8 @@ def _kill_all(command: _Command) -> bool:
 
 
 def _report(control: socket.socket, report: Report) -> None:
-    with suppress(OSError):  # whoever asked is gone
+    try:
         control.sendall(encode_report(report))
+    except OSError:  # whoever asked is gone, or the system refused it: nobody shall wait for what will not come
+        with suppress(OSError):
+            control.shutdown(socket.SHUT_RDWR)

@@ -300,22 +300,3 @@ def child_of(parent: int) -> int:
     stats = (file.read_text().rpartition(")") for file in Path("/proc").glob("[0-9]*/stat"))
     (child,) = (int(head.split(" ")[0]) for head, _, tail in stats if int(tail.split()[1]) == parent)
     return child
-
-
-@pytest.mark.hard
-@pytest.mark.skipif(not hasattr(os, "wait4"), reason="memory of a child cannot be asked for")
-def test_two_gigabytes_of_output_leave_the_memory_of_the_command_small(
-    workspace: Path, environment: dict[str, str], script: Write, policy: Write
-) -> None:
-    script("turns: [{tool_calls: [{name: bash, arguments: {command: bash flood.sh}}]}, {text: done}]")
-    policy('rules: [{id: flood, allow: bash, command: ["bash flood.sh"]}]\n')
-    (workspace / "flood.sh").write_text("echo first; yes | head -c 2147483648; echo last\n")
-    process = start(workspace, environment, ["bash", "-c", 'exec "$@" >/dev/null 2>&1', "bash"])
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    process.communicate()
-    (call,) = json.loads((workspace / "t.json").read_text())["tool_calls"]
-    text = call["content"][0]["text"]
-    assert (process.returncode, call["details"]["output_bytes"]) == (0, 2**31 + len("first\nlast\n"))
-    assert (text[:6], text[-5:]) == ("first\n", "last\n")
-    assert usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024) < 200_000_000

@@ -230,6 +230,15 @@ class Lab:
         return read_journal(self.journal)
 
 
+@pytest.fixture(scope="session")
+def failing_calls(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The library of failing_calls.c, to be preloaded."""
+    library = tmp_path_factory.mktemp("shim") / "failing_calls.so"
+    source = Path(__file__).with_name("failing_calls.c")
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"], check=True, timeout=60)
+    return library
+
+
 @pytest.fixture
 def make_lab(tmp_path: Path) -> Iterator["MakeLab"]:
     yield MakeLab(tmp_path)

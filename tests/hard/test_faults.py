@@ -5,7 +5,6 @@ import json
 import os
 import shutil
 import struct
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -47,14 +46,6 @@ class Faulty:
 
 MakeSmall: TypeAlias = Callable[[object], "Lab"]
 Break: TypeAlias = Callable[..., Faulty]
-
-
-@pytest.fixture(scope="session")
-def failing_calls(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    library = tmp_path_factory.mktemp("shim") / "failing_calls.so"
-    source = Path(__file__).with_name("failing_calls.c")
-    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"], check=True, timeout=60)
-    return library
 
 
 @pytest.fixture
