@@ -55,6 +55,17 @@ PULL_REQUESTS = {
         "SYSTEM_PULLREQUEST_PULLREQUESTID": "7",
         "SYSTEM_PULLREQUEST_TARGETBRANCH": "refs/heads/main",
     },
+    "CircleCI": {
+        "CIRCLECI": "true",
+        "CIRCLE_PULL_REQUEST": "https://github.test/acme/site/pull/7",
+        "BASE": "origin/main",
+    },
+    "Bitbucket Pipelines": {
+        "BITBUCKET_BUILD_NUMBER": "9",
+        "BITBUCKET_PR_ID": "7",
+        "BITBUCKET_PR_DESTINATION_BRANCH": "main",
+    },
+    "TeamCity": {"TEAMCITY_VERSION": "2026.1", "BASE": "origin/main", "PULL_NUMBER": "7"},
 }
 """What each service's variables say of a merge request into main."""
 
@@ -71,6 +82,9 @@ def commands(service: str) -> list[str]:
     language, text = snippet(service)
     if language == "groovy":
         return re.findall(r"^ *sh '([^']*)'$", text, re.MULTILINE)
+    if language == "kotlin":
+        found = re.findall(r'scriptContent = ("""|")(.*?)\1', text, re.DOTALL)
+        return [script.replace("${'$'}", "$") for _, script in found]
     return [command.replace("$$", "$") for command in _scripts(yaml.safe_load(text))]
 
 
@@ -80,7 +94,7 @@ def _scripts(value: Any) -> Iterator[str]:
             yield from _scripts(entry)
     elif isinstance(value, dict):
         for key, entry in value.items():
-            if key in {"script", "command"}:
+            if key in {"script", "command", "run"} and not isinstance(entry, dict):
                 yield from [entry] if isinstance(entry, str) else entry
             else:
                 yield from _scripts(entry)
@@ -151,7 +165,8 @@ def test_each_snippet_reviews_a_merge_request_by_the_rules_of_its_base(
     assert record["run"]["ci"]["provider"] == service.partition(" ")[0].lower()
     assert [call["status"] for call in record["tool_calls"]] == ["ok", "denied"]
     assert not (checkout / "evil").exists()
-    assert (checkout / "junit.xml").read_text().startswith("<?xml")
+    (junit,) = checkout.rglob("junit.xml")
+    assert junit.read_text().startswith("<?xml")
     assert (checkout / "quality.json").exists() == (service == "GitLab")
 
 
@@ -172,6 +187,18 @@ def test_attack_the_same_line_with_rules_of_the_merge_request_is_refused(
     assert done.returncode == 3
     assert "git:origin/main:" in done.stderr
     assert not (checkout / "evil").exists()
+
+
+@pytest.mark.parametrize("service", PULL_REQUESTS)
+def test_what_a_snippet_sets_itself_is_what_its_job_was_tried_with(service: str) -> None:
+    text = snippet(service)[1]
+    for name in {"BASE", "PULL_NUMBER"} & PULL_REQUESTS[service].keys():
+        assert re.search(rf"\b{name}\b[\"':,]", text)
+
+
+def test_every_service_that_is_known_has_a_snippet_or_a_page() -> None:
+    headings = {name.partition(" ")[0].lower() for name in PULL_REQUESTS}
+    assert headings | {"github"} == {name for name, *_ in SERVICES}
 
 
 def test_the_table_names_every_service_and_what_folds() -> None:
