@@ -181,7 +181,7 @@ def _tool_settings(  # noqa: PLR0913, PLR0917 - the parts of a run, for which th
         processes=processes,
         confine=confine,
         timeout_s=settings.tool_timeout_s,
-        spill_folder=settings.spill_folder,
+        spill_folder=None if settings.spill_folder is None else real_path(settings.spill_folder),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 
 from ci_agent.ci_services.environment import detect_ci
 from ci_agent.ci_services.log_sections import LINE_COMMANDS
+from ci_agent.cli.destinations import Destination, find_destination, put
 from ci_agent.cli.report_files import write_reports
 from ci_agent.cli.streams import stdout_problem, write_stream
 from ci_agent.errors import ConfigurationError
@@ -15,7 +16,7 @@ from ci_agent.json_types import Json, JsonObject
 from ci_agent.proposals.file import file_text
 from ci_agent.run_settings import RunResult
 from ci_agent.terminal import inert_json, prefixed, printable
-from ci_agent.transcript.document import amend_result, replace_file, stdout_json
+from ci_agent.transcript.document import amend_result, stdout_json
 from ci_agent.transcript.place import replace_record
 from ci_agent.transcript.plain_json import json_text
 
@@ -39,11 +40,11 @@ class RecordLines:
 def deliver(  # noqa: PLR0913 - each is a place where something of the result goes
     result: RunResult,
     output: OutputFormat | None,
-    answer_file: Path | None,
-    reports: Mapping[str, Path],
+    answer_file: Destination | None,
+    reports: Mapping[str, Destination],
     *,
     lost_record: str | None = None,
-    proposals_file: Path | None = None,
+    proposals_file: Destination | None = None,
 ) -> JsonObject:
     """Write the answer and the reports to their files and the result to stdout; returns the document.
 
@@ -75,38 +76,33 @@ def _print(chunks: Iterable[str]) -> str | None:
     return None
 
 
-def check_answer_file(path: Path) -> None:
-    """Raise ConfigurationError now rather than after the run when the answer could not be written there."""
-    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise ConfigurationError(f"the answer file {str(path)!r} cannot be written: name a file in an existing folder")
-
-
-def check_proposals_file(path: Path) -> None:
+def find_proposals_file(given: Path) -> Destination:
     """Raise ConfigurationError when the proposals could not be put there, and take away what an earlier run proposed:
     should this one come to no end, nobody shall apply it."""
-    folder = path.absolute().parent
-    if not (folder.is_dir() and os.access(folder, os.W_OK)) or (path.exists() and not path.is_file()):
-        raise ConfigurationError(f"the proposals {str(path)!r} cannot be written: name a file in an existing folder")
-    path.unlink(missing_ok=True)
+    destination = find_destination(given, "proposals file")
+    if destination.in_place is not None:
+        raise ConfigurationError(f"the proposals {str(given)!r} cannot be written: name a file in an existing folder")
+    destination.path.unlink(missing_ok=True)
+    return destination
 
 
-def write_proposals(path: Path, result: RunResult) -> str | None:
+def write_proposals(destination: Destination, result: RunResult) -> str | None:
     """Put the proposals in place in one step. Returns why that was not possible."""
-    try:
-        replace_file(path.absolute(), [file_text(result.proposals or {})])
-    except OSError as error:
-        return f"the proposals {str(path)!r} cannot be written: {os.strerror(error.errno or 0)}"
-    return None
+    return _problem_of_putting("proposals", destination, file_text(result.proposals or {}))
 
 
-def write_answer(path: Path, result: RunResult) -> str | None:
+def write_answer(destination: Destination, result: RunResult) -> str | None:
     """The structured output as JSON when there is one, else the final text. Returns why it could not be written."""
     structured: Json = result.transcript["result"]["structured_output"]
     text = result.answer if structured is None else json_text(structured)
+    return _problem_of_putting("answer file", destination, f"{text}\n")
+
+
+def _problem_of_putting(what: str, destination: Destination, text: str) -> str | None:
     try:
-        path.write_text(f"{text}\n", encoding="utf-8")
+        put(destination, [text])
     except OSError as error:
-        return f"the answer file {str(path)!r} cannot be written: {os.strerror(error.errno or 0)}"
+        return f"the {what} {str(destination.given)!r} cannot be written: {error.strerror}"
     return None
 
 

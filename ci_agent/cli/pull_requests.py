@@ -50,12 +50,8 @@ def refuse_rules_of_a_pull_request(policy: Policy, flags: Mapping[str, Any], env
             raise _refusal(name, "say what the run may do", environment)
     if not trust_head:
         _refuse_steering(flags, checkouts, environment)
-        for name in _shown(flags):
-            if _leads_out(name, checkouts):
-                raise ConfigurationError(
-                    f"{name!r} leads out of the checkout of the pull request by a link that its author has made: "
-                    "whatever it leads to would be shown to the model. Name the file itself, or say --trust-head"
-                )
+        _refuse_links_out(_shown(flags), "shown to the model", checkouts)
+        _refuse_links_out(_written(flags), "written", checkouts)
 
 
 def _looks_at_a_proposal(environment: Mapping[str, str], repositories: Collection[Path]) -> bool:
@@ -95,6 +91,20 @@ def _refuse_steering(flags: Mapping[str, Any], checkouts: Collection[Path], envi
                 "the run trusts with its key: keep it outside of the checkout, or say --trust-head"
             )
         raise _refusal(f"{flag} {name}", "steer the run", environment)
+
+
+def _refuse_links_out(names: Iterable[str], happens: str, checkouts: Collection[Path]) -> None:
+    for name in names:
+        if _leads_out(name, checkouts):
+            raise ConfigurationError(
+                f"{name!r} leads out of the checkout of the pull request by a link that its author has made: whatever "
+                f"it leads to would be {happens}. Name the file itself, or say --trust-head"
+            )
+
+
+def _written(flags: Mapping[str, Any]) -> Iterator[str]:
+    yield from (flags[name] for name in ("answer_file", "proposals", "spill_dir", "transcript") if flags[name])
+    yield from (pair.partition("=")[2] for pair in flags["report"])
 
 
 def _shown(flags: Mapping[str, Any]) -> Iterator[str]:

@@ -15,6 +15,7 @@ from ci_agent.cancellation import CancelToken
 from ci_agent.ci_services.environment import detect_ci
 from ci_agent.ci_services.github_step import Published, check_publishing, publish
 from ci_agent.ci_services.log_sections import folded
+from ci_agent.cli.destinations import find_destination
 from ci_agent.cli.model_options import model_options
 from ci_agent.cli.options import (
     Amount,
@@ -27,9 +28,8 @@ from ci_agent.cli.output import (
     OutputFormat,
     RecordLines,
     amended,
-    check_answer_file,
-    check_proposals_file,
     deliver,
+    find_proposals_file,
 )
 from ci_agent.cli.refusals import PublishingCommand
 from ci_agent.cli.report_files import read_reports
@@ -165,12 +165,9 @@ def _scheduled_run(flags: Mapping[str, Any], schedule: Schedule) -> int:
     check_publishing(flags["publish"], settings.environment)
     reports = read_reports(flags["report"])
     output: OutputFormat | None = flags["output"] or (None if flags["quiet"] else "json")
-    answer_file = optional_path(flags["answer_file"])
-    if answer_file:
-        check_answer_file(answer_file)
-    proposals_file = optional_path(flags["proposals"])
-    if proposals_file:
-        check_proposals_file(proposals_file)
+    given_answer, given_proposals = optional_path(flags["answer_file"]), optional_path(flags["proposals"])
+    answer_file = find_destination(given_answer, "answer file") if given_answer else None
+    proposals_file = find_proposals_file(given_proposals) if given_proposals else None
     redactor = create_redactor(settings)
     log = partial(_log, redactor)
     record_lines = RecordLines() if output == "jsonl" else None

@@ -1,5 +1,7 @@
 """The whole output of a call in a file, for a person who looks into it later."""
 
+import errno
+import os
 import tempfile
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterator
@@ -86,13 +88,13 @@ class Spill:
 def open_spill(
     folder: Path | None, prefix: str, max_bytes: int = MAX_SPILL_BYTES, new_filter: NewFilter = AsItIs
 ) -> Iterator[Spill]:
-    """A new private file in the folder; with None, one that takes everything and keeps nothing."""
+    """A new private file in the folder, whose path must be free of links; with None, one that takes everything and
+    keeps nothing."""
     if folder is None:
         yield Spill(None, {})
         return
     try:
-        # A random name, opened exclusively, mode 0600: nobody can have prepared it, and nobody else can read it.
-        descriptor, path = tempfile.mkstemp(prefix=prefix, suffix=".log", dir=folder)
+        descriptor, path = _new_file(folder, prefix)
     except OSError as error:
         yield Spill(None, {"output_file_problem": f"{folder}: {error.strerror}"})
         return
@@ -102,6 +104,13 @@ def open_spill(
             yield spill
         finally:
             spill.close()
+
+
+def _new_file(folder: Path, prefix: str) -> tuple[int, str]:
+    """Of a random name, opened exclusively, mode 0600: nobody can have prepared it, and nobody else can read it."""
+    if os.path.realpath(folder) != str(folder):
+        raise OSError(errno.ELOOP, "it leads somewhere else by now")
+    return tempfile.mkstemp(prefix=prefix, suffix=".log", dir=folder)
 
 
 def _write_all(file: FileIO, chunk: bytes) -> None:

@@ -108,7 +108,13 @@ def write_document(path: Path, document: JsonObject) -> None:
 
 
 def replace_file(path: Path, chunks: Iterable[str]) -> None:
-    """Put a file in place, durably and whole, or leave the old one as it is. Raises OSError."""
+    """Put a file in place, durably and whole, or leave the old one as it is. Raises OSError.
+
+    No link is followed: one that has the file's name is replaced, and the folder must be free of them, as it was when
+    the path was resolved; somebody may have led it elsewhere.
+    """
+    if os.path.realpath(path.parent) != str(path.parent):
+        raise OSError(errno.ELOOP, "its folder leads somewhere else by now", str(path.parent))
     with _written_beside(path, chunks) as temporary:
         os.replace(temporary, path)
     sync_folder(path.parent)

@@ -183,6 +183,18 @@ def test_attack_have_a_secret_of_the_machine_shown_by_a_link(
     assert "canary-of-the-machine" not in done.stdout + done.stderr
 
 
+@pytest.mark.parametrize("flag", ["--answer-file=out", "--report=markdown=out", "--proposals=out", "--spill-dir=out"])
+def test_attack_have_a_file_of_the_machine_written_by_a_link(
+    review: Review, repository: Path, tmp_path: Path, flag: str
+) -> None:
+    (tmp_path / "profile").write_text("before")
+    (repository / "out").symlink_to(tmp_path / "profile")
+    done = review(*OF_THE_BASE, flag, "Review.")
+    assert done.returncode == RULES_OF_THE_HEAD, done.stderr
+    assert "whatever it leads to would be written" in done.stderr
+    assert (tmp_path / "profile").read_text() == "before"
+
+
 def test_data_of_the_checkout_is_shown_as_data(review: Review, repository: Path) -> None:
     (repository / "NOTES.md").write_text("note of the head")
     (repository / "AGENTS.md").symlink_to("NOTES.md")

@@ -1,0 +1,61 @@
+"""Files that a run leaves its result in: found before it starts, since its commands may put links in their place."""
+
+import os
+import stat
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ci_agent.errors import ConfigurationError
+from ci_agent.transcript.document import replace_file
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    given: Path
+    path: Path
+    """Where `given` led before the run; free of links."""
+    in_place: os.stat_result | None
+    """What is there and is written to as it is: a device, a pipe, a file in a folder that is not ours to change. None:
+    a file is put there in one step."""
+
+
+def find_destination(given: Path, what: str) -> Destination:
+    """`what` names it in messages ("answer file"). ConfigurationError when it cannot be written, in whose words one
+    would say it."""
+    try:
+        path, status = Path(os.path.realpath(given)), _status(given)
+    except ValueError as error:
+        raise ConfigurationError(f"the {what} {str(given)!r} cannot be written: {error}") from error
+    is_plain = status is None or (stat.S_ISREG(status.st_mode) and not _is_of_the_system(given))
+    if is_plain and path.parent.is_dir() and os.access(path.parent, os.W_OK):
+        return Destination(given, path, None)
+    if status is None or stat.S_ISDIR(status.st_mode) or not os.access(given, os.W_OK):
+        raise ConfigurationError(f"the {what} {str(given)!r} cannot be written: name a file in an existing folder")
+    return Destination(given, path, status)
+
+
+def _status(path: Path) -> os.stat_result | None:
+    try:
+        return os.stat(path)
+    except OSError:
+        return None
+
+
+def put(destination: Destination, chunks: Iterable[str]) -> None:
+    """Write it there and nowhere else; OSError when that is not possible any more."""
+    if destination.in_place is None:
+        replace_file(destination.path, chunks)
+        return
+    descriptor = os.open(destination.given, os.O_WRONLY | os.O_APPEND | os.O_NOCTTY | os.O_CLOEXEC)
+    with open(descriptor, "w", encoding="utf-8", newline="") as file:
+        if not os.path.samestat(os.fstat(descriptor), destination.in_place):
+            raise OSError(0, "it is not what it was when the run began")
+        if stat.S_ISREG(destination.in_place.st_mode) and not _is_of_the_system(destination.given):
+            os.ftruncate(descriptor, 0)
+        file.writelines(chunks)
+
+
+def _is_of_the_system(path: Path) -> bool:
+    """`/dev/stdout` may lead to a file, with all that others have written there."""
+    return path.is_absolute() and path.parts[1:2] in (("dev",), ("proc",))
