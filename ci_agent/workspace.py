@@ -49,12 +49,17 @@ class Workspace:
 
     def contains(self, path: Path) -> bool:
         """Whether a resolved path is the root or lies beneath it."""
-        names = self.root.parts
-        return path.parts[: len(names)] == names
+        return lies_in(path, self.root)
 
     def display(self, path: Path) -> str:
         """The path as a person in the workspace would write it: relative inside, absolute outside."""
         return str(path.relative_to(self.root)) if self.contains(path) else str(path)
+
+
+def lies_in(path: Path, folder: Path) -> bool:
+    """Whether a path is the folder or lies beneath it, by their names; `path.parents` would make a Path of each."""
+    names = folder.parts
+    return path.parts[: len(names)] == names
 
 
 def open_workspace(folder: str | Path) -> Workspace:

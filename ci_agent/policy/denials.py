@@ -192,7 +192,7 @@ class Denials:
     def _by_link(self, denies: FileDenies, entry: Entry) -> CompiledRule | None:
         """The rule that forbids where a link leads."""
         self.budget.spend_entries(_LINK)
-        return denies.about_names(fold_names(names_of(Path(os.path.realpath(entry.path)))))
+        return denies.about_names(fold_names(names_of(Path(self.budget.target_of(entry)))))
 
     def _by_inode(self, denies: FileDenies, entry: Entry) -> CompiledRule | None:
         """The rule that forbids another name of a file."""

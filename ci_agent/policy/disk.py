@@ -10,6 +10,7 @@ from typing import TypeAlias
 from ci_agent.policy.reach import Names, fold_all
 from ci_agent.policy.shell.program import BoundExceededError
 from ci_agent.policy.words import EVERYTHING, Selection
+from ci_agent.workspace import lies_in
 
 MAX_ENTRIES = 30_000
 """Entries of folders that one decision looks at; whatever else takes long is counted as so many of them."""
@@ -63,13 +64,15 @@ class DiskBudget:
     seen: dict[str, Listing] = field(default_factory=dict)
     globs: dict[tuple[str, Path], list[str]] = field(default_factory=dict)
     """The names that the globs of the call become, by the folder that they are matched in."""
+    targets: dict[str, str] = field(default_factory=dict)
+    """Where links lead that have been followed."""
     around: "DiskBudget | None" = None
     """Of which this one is a part: what is spent here is spent there too."""
     _abroad: "DiskBudget | None" = None
 
     def at(self, folder: Path, workspace: Path) -> "DiskBudget":
         """What may be looked at there: less outside the workspace."""
-        if folder == workspace or workspace in folder.parents:
+        if lies_in(folder, workspace):
             return self
         if self._abroad is None:
             self._abroad = self.part(MAX_ENTRIES_ABROAD)
@@ -77,7 +80,7 @@ class DiskBudget:
 
     def part(self, entries: int) -> "DiskBudget":
         """No more than so many of the entries that are left."""
-        return DiskBudget(entries=entries, most=entries, seen=self.seen, globs=self.globs, around=self)
+        return DiskBudget(entries, most=entries, seen=self.seen, globs=self.globs, targets=self.targets, around=self)
 
     def spend_entries(self, count: int) -> None:
         if self.around is not None:
@@ -97,6 +100,13 @@ class DiskBudget:
         self.paths -= 1 + text.count("/") // _NAMES_IN_A_PATH
         if self.paths < 0:
             raise BoundExceededError(f"more than {MAX_PATHS} files are named; name fewer of them, or their folder")
+
+    def target_of(self, link: Entry) -> str:
+        """Where a link leads."""
+        target = self.targets.get(link.path)
+        if target is None:
+            target = self.targets[link.path] = os.path.realpath(link.path)
+        return target
 
     def spend_name(self) -> None:
         self.names -= 1

@@ -48,6 +48,8 @@ class FileFact(NamedTuple):
     def denied_names(self) -> tuple[Names, ...]:
         """The folded paths that a deny rule looks at: where it leads, and how it was written."""
         folded = fold_names(self.names)
+        if self.written is self.path:
+            return (folded,)
         written = fold_names(names_of(self.written))
         return (folded,) if written == folded else (folded, written)
 

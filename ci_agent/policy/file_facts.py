@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ci_agent.policy.disk import DiskBudget
 from ci_agent.policy.edited import edited
@@ -16,10 +16,13 @@ from ci_agent.policy.shell.program import BoundExceededError
 from ci_agent.policy.shell_globs import UnknownGlobError, expand_glob
 from ci_agent.policy.site import Site
 from ci_agent.policy.words import EVERYTHING, Word
-from ci_agent.workspace import InvalidPathError, check_path_text, is_kernel_path, is_kernel_place, way
+from ci_agent.workspace import MAX_LINKS, InvalidPathError, check_path_text, is_kernel_path, is_kernel_place, way
 
 _DEVICES_READ = frozenset({"/dev/null", "/dev/stdin", "/dev/fd/0"})
 _DEVICES_WRITTEN = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/fd/1", "/dev/fd/2"})
+
+_PLACE: Final = 4
+"""To see where one more name on the way leads takes as long as to see so many entries of a folder."""
 
 
 class Place(NamedTuple):
@@ -99,7 +102,7 @@ def file_fact(
     """
     place.budget.spend_path(text)
     try:
-        path, written = _locate(site, text, effect, place.folder)
+        path, written = _locate(site, text, effect, place)
     except InvalidPathError as error:
         return place.unknown(str(error))
     is_folder = os.path.isdir(path) and not (effect == "delete" and os.path.islink(path))
@@ -165,20 +168,20 @@ def _guard(site: Site, path: Path, beneath: list[Names] | None, place: Place, *,
     )
 
 
-def _locate(site: Site, text: str, effect: FileEffect, folder: Path | None) -> tuple[Path, Path]:
+def _locate(site: Site, text: str, effect: FileEffect, place: Place) -> tuple[Path, Path]:
     """Where a path leads, and how it was written, both absolute."""
     check_path_text(text)
     if text.startswith("~"):
         # The shell has put the home folder in by now; what is left may still be one to a program.
         raise InvalidPathError(f"some programs take {text!r} for a home folder; write ./{text}")
-    if folder is None and not text.startswith("/"):
+    if place.folder is None and not text.startswith("/"):
         raise InvalidPathError(f"the folder that {text!r} starts in is not known")
-    start = folder or Path("/")
+    start = place.folder or Path("/")
     plain = os.path.normpath(os.path.join(start, text))
     written = Path(plain)
     if is_kernel_path(written):
         return written, written
-    reached = _reached(start, text)
+    reached = _reached(start, text, place.budget)
     if effect == "delete" and not text.endswith("/") and os.path.basename(text) not in ("", ".", ".."):
         parent = site.workspace.resolve(os.path.dirname(text), start=start) if "/" in text else start
         return parent / os.path.basename(text), written
@@ -186,12 +189,15 @@ def _locate(site: Site, text: str, effect: FileEffect, folder: Path | None) -> t
     return (written if reached == plain else Path(reached)), written
 
 
-def _reached(start: Path, text: str) -> str:
+def _reached(start: Path, text: str, budget: DiskBudget) -> str:
     """Where a path leads; InvalidPathError when that depends on who goes there."""
     try:
         places = list(way(str(start), text))
     except InvalidPathError:
         places = []
+        budget.spend_entries(_PLACE * MAX_LINKS)
+    # What is written has been paid for; links may make the way much longer.
+    budget.spend_entries(_PLACE * max(len(places) - len(text.split("/")) - 1, 0))
     if not places or any(map(is_kernel_place, places)):
         raise InvalidPathError(f"what {text!r} leads to depends on the process that opens it")
     return places[-1]

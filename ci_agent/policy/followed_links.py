@@ -8,6 +8,7 @@ from typing import Final
 
 from ci_agent.policy.disk import DiskBudget, Entry, walk
 from ci_agent.policy.words import Selection, Word
+from ci_agent.workspace import lies_in
 
 _OF_TOOLS: Final = (
     "bandit black codespell compileall eslint flake8 git gofmt goimports gzip mv mypy node npm npx pip pip3 prettier "
@@ -62,15 +63,16 @@ def links_out(
     pending = [folder]
     while pending:
         start = pending.pop()
-        if any(start == each or each in start.parents for each in walked):
+        if any(lies_in(start, each) for each in walked):
             continue
         walked.append(start)
-        for above, listing in walk(start, budget_at(start), selection):
+        budget = budget_at(start)
+        for above, listing in walk(start, budget, selection):
             for entry in listing.links:
                 if not _is_followed(entry, selection, found):
                     continue
-                target = Path(os.path.realpath(entry.path))
-                if target.parent in _SYSTEM_PROGRAMS or any(target == at or at in target.parents for at in walked):
+                target = Path(budget.target_of(entry))
+                if target.parent in _SYSTEM_PROGRAMS or any(lies_in(target, at) for at in walked):
                     continue
                 if os.path.exists(target):
                     yield start.joinpath(*above, entry.name), target

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 
 from ci_agent.policy.disk import DiskBudget, Entry, walk
 from ci_agent.policy.reach import Names, fold, fold_names, names_of
-from ci_agent.workspace import KERNEL_FOLDERS, is_kernel_path
+from ci_agent.workspace import KERNEL_FOLDERS, is_kernel_path, lies_in
 
 Run: TypeAlias = Names
 """Folded names that follow one another in a path; a glob that spells them may reach it."""
@@ -99,7 +99,7 @@ def guard_read(path: Path, around: Surroundings, *, recursive: bool = False, by_
         return Guarded(sealed=sealed)
     runs = _kernel_run(path)
     for file in around.runner_files:
-        if file == path or file in path.parents or (recursive and path in file.parents):
+        if lies_in(path, file) or (recursive and lies_in(file, path)):
             runs.add(fold_names(names_of(file)))
     if recursive and path == Path("/"):
         runs.update((name,) for name in KERNEL_FOLDERS)
@@ -130,19 +130,20 @@ def _is_head(entry: Entry) -> bool:
 def _sealed_for_all(path: Path, around: Surroundings, by_tool: bool) -> str | None:
     if is_kernel_path(path) and (by_tool or any(name in _NEVER_READ for name in path.parts)):
         return "the kernel's folders are out of reach"
-    runner = any(file == path or file in path.parents for file in around.runner_files)
-    return "the CI runner's own files are out of reach" if runner and by_tool else None
+    if by_tool and any(lies_in(path, file) for file in around.runner_files):
+        return "the CI runner's own files are out of reach"
+    return None
 
 
 def _at_stake(path: Path, around: Surroundings, *, whole: bool) -> str | None:
-    names = fold_names(names_of(path))
+    names = fold_names(names_of(path)) if around.records else ()
     for file in around.records:
         record = fold_names(names_of(file))
         if names[: len(record)] == record or (whole and record[: len(names)] == names):
             return "the policy and the record of the run are never written by a tool"
         if _same_file(file, path):
             return "it is another name of the policy or of the record of the run"
-    if any(file == path or file in path.parents or (whole and path in file.parents) for file in around.runner_files):
+    if any(lies_in(path, file) or (whole and lies_in(file, path)) for file in around.runner_files):
         return "only the CI runner writes its own files"
     return None
 
@@ -180,10 +181,8 @@ def _runs_of_bare_repository(path: Path, inside: Names) -> Iterator[Run]:
     """
     if path.name == _HEAD or (inside[-1:] == (fold(_HEAD),) and _holds_git_parts(path.parent)):
         yield (fold(_HEAD),)
-    above = path
-    for name in reversed(inside):
-        above = above.parent
-        if name in _GIT_PARTS and os.path.lexists(above / _HEAD):
+    for depth, name in enumerate(reversed(inside)):
+        if name in _GIT_PARTS and os.path.lexists(path.parents[depth] / _HEAD):
             yield (name,)
 
 
