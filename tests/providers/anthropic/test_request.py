@@ -1,12 +1,11 @@
 """Requests to the Messages API."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from conversations import CLOSED, NOW, besides, offered, refused, request_of, result, user
 
-from ci_agent.cancellation import CancelToken
 from ci_agent.json_types import Json, JsonObject
 from ci_agent.messages import (
     AssistantContent,
@@ -16,63 +15,29 @@ from ci_agent.messages import (
     TextContent,
     ThinkingContent,
     ToolCall,
-    ToolResultMessage,
-    UserMessage,
 )
-from ci_agent.provider import Context, Model, StreamOptions, ThinkingLevel
+from ci_agent.provider import Model, ThinkingLevel
 from ci_agent.providers.anthropic.api import create_anthropic_api
 from ci_agent.providers.anthropic.models import can_enforce, claude_version
 from ci_agent.providers.anthropic.relaxations import relax
 from ci_agent.providers.anthropic.request import AnthropicTraits
 from ci_agent.providers.model_facts import ModelFacts
 from ci_agent.providers.wire.api import ApiRequest, Target
-from ci_agent.providers.wire.failures import ApiError
-from ci_agent.tool import OnUpdate, Tool, ToolResult
 
-NOW = datetime(2026, 1, 2, tzinfo=UTC)
 OLD, NEW = "claude-sonnet-4-5", "claude-opus-4-6"
 ADAPTIVE = {"type": "adaptive", "display": "summarized"}
 MARK = {"cache_control": {"type": "ephemeral"}}
-CLOSED: JsonObject = {
-    "type": "object",
-    "properties": {"ok": {"type": "boolean"}},
-    "required": ["ok"],
-    "additionalProperties": False,
-}
-
-
-def nothing(call_id: str, arguments: JsonObject, cancel: CancelToken, on_update: OnUpdate) -> ToolResult:
-    raise AssertionError((call_id, arguments, cancel, on_update))
-
-
-READ = Tool("read", "Reads a file.", CLOSED, nothing)
-DOTTED = Tool("list.files", "Lists files.", {"type": "object", "anyOf": [{"required": ["a"]}]}, nothing)
-
-
-def user(*content: TextContent | ImageContent | str) -> UserMessage:
-    return UserMessage(tuple(TextContent(part) if isinstance(part, str) else part for part in content), NOW)
+READ = offered("read", "Reads a file.", CLOSED)
+DOTTED = offered("list.files", "Lists files.", {"type": "object", "anyOf": [{"required": ["a"]}]})
 
 
 def answer(*content: AssistantContent, model: str = OLD) -> AssistantMessage:
     return AssistantMessage(content, "tool_use", "anthropic", model, "anthropic-messages", NOW)
 
 
-def result(id_: str, *content: TextContent | ImageContent, is_error: bool = False) -> ToolResultMessage:
-    return ToolResultMessage(id_, "read", content, is_error, NOW)
-
-
-def ask(
-    *messages: Message,
-    model: str = OLD,
-    traits: AnthropicTraits | None = None,
-    system: str = "",
-    tools: tuple[Tool, ...] = (),
-    facts: ModelFacts | None = None,
-    **options: Any,
-) -> ApiRequest:
+def ask(*messages: Message, model: str = OLD, traits: AnthropicTraits | None = None, **more: Any) -> ApiRequest:
     api = create_anthropic_api(traits or AnthropicTraits(takes_cache_control=False))
-    target = Target(Model("anthropic", model), api.name, facts or ModelFacts())
-    return api.build_request(target, Context(system, messages or (user("hi"),), tools), StreamOptions(**options))
+    return request_of(api, Model("anthropic", model), *messages, **more)
 
 
 def sent(*messages: Message, **more: Any) -> list[Json]:
@@ -82,8 +47,7 @@ def sent(*messages: Message, **more: Any) -> list[Json]:
 
 def extra(request: ApiRequest) -> JsonObject:
     """What a request says besides the conversation and its limit."""
-    usual = ("model", "messages", "stream", "max_tokens", "tools")
-    return {key: value for key, value in request.body.items() if key not in usual}
+    return besides(request, "model", "messages", "stream", "max_tokens", "tools")
 
 
 def test_a_conversation_with_everything_in_it() -> None:
@@ -342,10 +306,6 @@ def test_a_schema_that_says_more_is_left_to_the_check_afterwards(schema: JsonObj
 
 
 # What can be left out
-
-
-def refused(message: str, status: int = 400) -> ApiError:
-    return ApiError("request", message, retryable=False, status=status)
 
 
 def thought(model: str = OLD) -> tuple[Message, ...]:

@@ -1,11 +1,11 @@
 """Requests to Bedrock's Converse API."""
 
 import json
-from datetime import UTC, datetime
+from typing import Any
 
 import pytest
+from conversations import IMAGE, LS, NOW, offered, request_of, result, user
 
-from ci_agent.cancellation import CancelToken
 from ci_agent.errors import ConfigurationError
 from ci_agent.json_types import Json, JsonObject
 from ci_agent.messages import (
@@ -17,20 +17,15 @@ from ci_agent.messages import (
     TextContent,
     ThinkingContent,
     ToolCall,
-    ToolResultMessage,
-    UserMessage,
 )
-from ci_agent.provider import Context, Model, StreamOptions, ThinkingLevel
+from ci_agent.provider import Model, StreamOptions, ThinkingLevel
 from ci_agent.providers.bedrock.api import bedrock_base_url, create_bedrock_api
 from ci_agent.providers.bedrock.relaxations import relax
 from ci_agent.providers.bedrock.request import BedrockTraits
 from ci_agent.providers.model_facts import ModelFacts
-from ci_agent.providers.wire.api import ApiRequest, Target
+from ci_agent.providers.wire.api import ApiRequest
 from ci_agent.providers.wire.failures import ApiError
-from ci_agent.tool import OnUpdate, Tool, ToolResult
 
-NOW = datetime(2026, 1, 2, tzinfo=UTC)
-IMAGE = ImageContent("image/png", "QUJD")
 CLAUDE = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
 NOVA = "us.amazon.nova-micro-v1:0"
 HIDDEN = "arn:aws:bedrock:eu-west-1:123456789012:application-inference-profile/a1b2"
@@ -38,40 +33,15 @@ POINT = {"cachePoint": {"type": "default"}}
 IMAGE_BLOCK = {"image": {"format": "png", "source": {"bytes": "QUJD"}}}
 
 
-def nothing(call_id: str, arguments: JsonObject, cancel: CancelToken, on_update: OnUpdate) -> ToolResult:
-    raise AssertionError((call_id, arguments, cancel, on_update))
-
-
-LS = Tool("ls", "Lists files.", {"type": "object", "properties": {"path": {"type": "string"}}}, nothing)
-DOTTED = Tool("fs.now", " ", {"anyOf": [{"properties": {"a": {}}}, {"properties": {"b": {}}}]}, nothing)
-
-
-def user(*content: TextContent | ImageContent | str) -> UserMessage:
-    return UserMessage(tuple(TextContent(part) if isinstance(part, str) else part for part in content), NOW)
+DOTTED = offered("fs.now", " ", {"anyOf": [{"properties": {"a": {}}}, {"properties": {"b": {}}}]})
 
 
 def answer(*content: AssistantContent, model: str = CLAUDE, stop: StopReason = "tool_use") -> AssistantMessage:
     return AssistantMessage(content, stop, "bedrock", model, "bedrock-converse", NOW)
 
 
-def result(
-    id_: str, *content: TextContent | ImageContent, name: str = "ls", is_error: bool = False
-) -> ToolResultMessage:
-    return ToolResultMessage(id_, name, content, is_error, NOW)
-
-
-def ask(
-    *messages: Message,
-    model: str = CLAUDE,
-    system: str = "",
-    tools: tuple[Tool, ...] = (),
-    options: StreamOptions | None = None,
-    traits: BedrockTraits | None = None,
-    facts: ModelFacts | None = None,
-) -> ApiRequest:
-    target = Target(Model("bedrock", model), "bedrock-converse", facts or ModelFacts())
-    context = Context(system, messages or (user("hi"),), tools)
-    return create_bedrock_api(traits).build_request(target, context, options or StreamOptions())
+def ask(*messages: Message, model: str = CLAUDE, traits: BedrockTraits | None = None, **more: Any) -> ApiRequest:
+    return request_of(create_bedrock_api(traits), Model("bedrock", model), *messages, **more)
 
 
 def sent(*messages: Message, model: str = NOVA) -> list[Json]:

@@ -1,50 +1,36 @@
 """Requests to Gemini and Vertex."""
 
-from datetime import UTC, datetime
+from typing import Any
 
 import pytest
+from conversations import IMAGE, LS, NOW, offered, request_of, result, user
 
-from ci_agent.cancellation import CancelToken
 from ci_agent.json_types import Json, JsonObject
 from ci_agent.messages import (
     AssistantContent,
     AssistantMessage,
-    ImageContent,
     Message,
     StopReason,
     TextContent,
     ThinkingContent,
     ToolCall,
-    ToolResultMessage,
-    UserMessage,
 )
-from ci_agent.provider import Context, Model, StreamOptions, ThinkingLevel
+from ci_agent.provider import Model, StreamOptions, ThinkingLevel
 from ci_agent.providers.gemini.api import VERTEX, create_gemini_api
 from ci_agent.providers.gemini.relaxations import relax
 from ci_agent.providers.gemini.request import GeminiTraits
 from ci_agent.providers.model_facts import ModelFacts
-from ci_agent.providers.wire.api import ApiRequest, Target
+from ci_agent.providers.wire.api import ApiRequest
 from ci_agent.providers.wire.failures import ApiError
-from ci_agent.tool import OnUpdate, Tool, ToolResult
+from ci_agent.tool import Tool
 
-NOW = datetime(2026, 1, 2, tzinfo=UTC)
-IMAGE = ImageContent("image/png", "QUJD")
 INLINE = {"inlineData": {"mimeType": "image/png", "data": "QUJD"}}
 THIRD = "gemini-3-flash-preview"
 SECOND = "gemini-2.5-pro"
 SENTINEL = "skip_thought_signature_validator"
 
 
-def nothing(call_id: str, arguments: JsonObject, cancel: CancelToken, on_update: OnUpdate) -> ToolResult:
-    raise AssertionError((call_id, arguments, cancel, on_update))
-
-
-LS = Tool("ls", "Lists files.", {"type": "object", "properties": {"path": {"type": "string"}}}, nothing)
-NOW_TOOL = Tool("9 lives/now", "", {"type": "object", "properties": {}}, nothing)
-
-
-def user(*content: TextContent | ImageContent | str) -> UserMessage:
-    return UserMessage(tuple(TextContent(part) if isinstance(part, str) else part for part in content), NOW)
+NOW_TOOL = offered("9 lives/now", "", {"type": "object", "properties": {}})
 
 
 def answer(
@@ -53,24 +39,8 @@ def answer(
     return AssistantMessage(content, stop, provider, model, "gemini", NOW)
 
 
-def result(
-    id_: str, *content: TextContent | ImageContent, name: str = "ls", is_error: bool = False
-) -> ToolResultMessage:
-    return ToolResultMessage(id_, name, content, is_error, NOW)
-
-
-def ask(
-    *messages: Message,
-    model: str = THIRD,
-    system: str = "",
-    tools: tuple[Tool, ...] = (),
-    options: StreamOptions | None = None,
-    traits: GeminiTraits | None = None,
-    facts: ModelFacts | None = None,
-) -> ApiRequest:
-    target = Target(Model("gemini", model), "gemini", facts or ModelFacts())
-    context = Context(system, messages or (user("hi"),), tools)
-    return create_gemini_api(traits).build_request(target, context, options or StreamOptions())
+def ask(*messages: Message, model: str = THIRD, traits: GeminiTraits | None = None, **more: Any) -> ApiRequest:
+    return request_of(create_gemini_api(traits), Model("gemini", model), *messages, **more)
 
 
 def contents(*messages: Message, model: str = THIRD) -> list[Json]:
@@ -340,7 +310,7 @@ def test_the_schema_of_the_answer_goes_along_with_tools_only_to_newer_models(
 
 
 def test_a_server_that_knows_no_json_schema_gets_the_subset_of_openapi() -> None:
-    exact = Tool("ls", "Lists.", {"type": "object", "properties": {"a": {"const": "x"}}}, nothing)
+    exact = offered("ls", "Lists.", {"type": "object", "properties": {"a": {"const": "x"}}})
     request = ask(tools=(exact, NOW_TOOL), traits=GeminiTraits(takes_json_schema=False))
     assert request.body["tools"][0]["functionDeclarations"] == [
         {
@@ -367,7 +337,7 @@ def test_the_path_is_made_of_the_model_and_of_nothing_else(model: str, path: str
 
 
 def test_names_that_the_api_takes_stay_as_they_are() -> None:
-    tool = Tool("fs.read:v2-x", "", {"type": "object"}, nothing)
+    tool = offered("fs.read:v2-x", "", {"type": "object"})
     assert ask(tools=(tool,)).tool_names == {"fs.read:v2-x": "fs.read:v2-x"}
 
 

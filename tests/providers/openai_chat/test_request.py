@@ -1,78 +1,41 @@
 """Requests to servers that speak Chat Completions."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from conversations import CLOSED, IMAGE, NOW, besides, offered, refused, request_of, result, user
 
-from ci_agent.cancellation import CancelToken
 from ci_agent.json_types import Json, JsonObject
 from ci_agent.messages import (
     AssistantContent,
     AssistantMessage,
-    ImageContent,
     Message,
     TextContent,
     ThinkingContent,
     ToolCall,
-    ToolResultMessage,
-    UserMessage,
 )
-from ci_agent.provider import Context, Model, StreamOptions, ThinkingLevel
+from ci_agent.provider import Model, StreamOptions, ThinkingLevel
 from ci_agent.providers.model_facts import ModelFacts
 from ci_agent.providers.openai_chat.api import create_openai_chat_api
 from ci_agent.providers.openai_chat.relaxations import relax
 from ci_agent.providers.openai_chat.traits import ChatTraits, ThinkingStyle
 from ci_agent.providers.servers import SERVERS
-from ci_agent.providers.wire.api import Api, ApiRequest, Target
-from ci_agent.providers.wire.failures import ApiError
-from ci_agent.tool import OnUpdate, Tool, ToolResult
+from ci_agent.providers.wire.api import Api, ApiRequest
 
-NOW = datetime(2026, 1, 2, tzinfo=UTC)
-IMAGE = ImageContent("image/png", "QUJD")
 IMAGE_PART = {"type": "image_url", "image_url": {"url": "data:image/png;base64,QUJD"}}
 SCHEMA: JsonObject = {"type": "object", "properties": {"path": {"type": "string", "minLength": 1}}}
-STRICT: JsonObject = {
-    "type": "object",
-    "properties": {"ok": {"type": "boolean"}},
-    "required": ["ok"],
-    "additionalProperties": False,
-}
-
-
-def nothing(call_id: str, arguments: JsonObject, cancel: CancelToken, on_update: OnUpdate) -> ToolResult:
-    raise AssertionError((call_id, arguments, cancel, on_update))
-
-
-TOOL = Tool("list.files", "Lists files.", SCHEMA, nothing)
-
-
-def user(*content: TextContent | ImageContent | str) -> UserMessage:
-    return UserMessage(tuple(TextContent(part) if isinstance(part, str) else part for part in content), NOW)
+TOOL = offered("list.files", "Lists files.", SCHEMA)
 
 
 def answer(*content: AssistantContent, provider: str = "openai-chat") -> AssistantMessage:
     return AssistantMessage(content, "tool_use", provider, "m", "openai-chat", NOW)
 
 
-def result(id_: str, *content: TextContent | ImageContent, is_error: bool = False) -> ToolResultMessage:
-    return ToolResultMessage(id_, "list.files", content, is_error, NOW)
-
-
 def ask(
-    *messages: Message,
-    api: Api | None = None,
-    provider: str = "openai-chat",
-    model: str = "m",
-    system: str = "",
-    tools: tuple[Tool, ...] = (),
-    facts: ModelFacts | None = None,
-    options: StreamOptions | None = None,
+    *messages: Message, api: Api | None = None, provider: str = "openai-chat", model: str = "m", **more: Any
 ) -> ApiRequest:
-    api = api or SERVERS[provider].api()
-    target = Target(Model(provider, model), api.name, facts or ModelFacts())
-    return api.build_request(target, Context(system, messages or (user("hi"),), tools), options or StreamOptions())
+    return request_of(api or SERVERS[provider].api(), Model(provider, model), *messages, **more)
 
 
 def sent(*messages: Message, **more: Any) -> list[Json]:
@@ -82,8 +45,7 @@ def sent(*messages: Message, **more: Any) -> list[Json]:
 
 def extra(request: ApiRequest) -> JsonObject:
     """What a request says besides the conversation."""
-    usual = ("model", "messages", "stream", "stream_options", "tools")
-    return {key: value for key, value in request.body.items() if key not in usual}
+    return besides(request, "model", "messages", "stream", "stream_options", "tools")
 
 
 def test_a_plain_question() -> None:
@@ -296,7 +258,7 @@ def test_a_temperature_is_sent_unless_the_model_takes_none() -> None:
     assert extra(ask(options=options, facts=ModelFacts(takes_temperature=False))) == {}
 
 
-@pytest.mark.parametrize(("schema", "strict"), [(STRICT, True), (SCHEMA, False)])
+@pytest.mark.parametrize(("schema", "strict"), [(CLOSED, True), (SCHEMA, False)])
 def test_an_answer_is_held_to_a_schema_strictly_where_the_schema_allows_it(schema: JsonObject, strict: bool) -> None:
     options = StreamOptions(output_schema=schema)
     assert extra(ask(options=options))["response_format"] == {
@@ -306,7 +268,7 @@ def test_an_answer_is_held_to_a_schema_strictly_where_the_schema_allows_it(schem
 
 
 def test_a_schema_is_not_sent_where_it_would_keep_the_model_from_calling_tools() -> None:
-    options = StreamOptions(output_schema=STRICT)
+    options = StreamOptions(output_schema=CLOSED)
     held = {name for name in SERVERS if name != "openai" and "response_format" in _request(name, options).body}
     assert held == {"azure", "github", "openrouter", "xai"}
     assert extra(ask(options=options, facts=ModelFacts(enforces_schema=False))) == {}
@@ -371,10 +333,6 @@ def test_half_a_surrogate_pair_is_sent_nowhere() -> None:
 # What was refused
 
 
-def refusal(message: str) -> ApiError:
-    return ApiError("request", message, retryable=False, status=400)
-
-
 @pytest.mark.parametrize(
     ("complaint", "field"),
     [
@@ -386,9 +344,9 @@ def refusal(message: str) -> ApiError:
     ],
 )
 def test_a_field_that_the_server_does_not_know_is_left_out(complaint: str, field: str) -> None:
-    options = StreamOptions(temperature=0.5, thinking="high", output_schema=STRICT, conversation_id="r")
+    options = StreamOptions(temperature=0.5, thinking="high", output_schema=CLOSED, conversation_id="r")
     request = ask(provider="azure", options=options)
-    relaxed = relax(request, refusal(complaint))
+    relaxed = relax(request, refused(complaint))
     assert relaxed is not None
     assert set(request.body) - set(relaxed.body) == {field}
 
@@ -398,10 +356,10 @@ def test_the_limit_of_the_answer_is_renamed_and_never_left_out() -> None:
     complaint = (
         "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
     )
-    relaxed = relax(request, refusal(complaint))
+    relaxed = relax(request, refused(complaint))
     assert relaxed is not None
     assert extra(relaxed) == {"max_completion_tokens": 9}
-    assert relax(relaxed, refusal(complaint)) is None
+    assert relax(relaxed, refused(complaint)) is None
 
 
 def test_less_effort_is_tried_step_by_step() -> None:
@@ -409,13 +367,13 @@ def test_less_effort_is_tried_step_by_step() -> None:
     efforts = []
     while request is not None:
         efforts.append(request.body.get("reasoning_effort"))
-        request = relax(request, refusal("Unsupported value: 'reasoning_effort'"))
+        request = relax(request, refused("Unsupported value: 'reasoning_effort'"))
     assert efforts == ["none", "minimal", "low", None]
 
 
 def test_thinking_that_must_go_back_is_not_left_out() -> None:
     request = ask(answer(ThinkingContent("hm", {"field": "reasoning_content"}), TextContent("so")))
-    assert relax(request, refusal("The reasoning_content must be passed back to the API")) is None
-    relaxed = relax(request, refusal("messages.0.reasoning_content: extra fields not permitted"))
+    assert relax(request, refused("The reasoning_content must be passed back to the API")) is None
+    relaxed = relax(request, refused("messages.0.reasoning_content: extra fields not permitted"))
     assert relaxed is not None
     assert relaxed.body["messages"] == [{"role": "assistant", "content": "so"}]

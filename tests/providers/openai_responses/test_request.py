@@ -1,12 +1,11 @@
 """Requests to the Responses API."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from conversations import CLOSED, NOW, besides, offered, refused, request_of, result, user
 
-from ci_agent.cancellation import CancelToken
 from ci_agent.json_types import Json, JsonObject
 from ci_agent.messages import (
     AssistantContent,
@@ -16,59 +15,27 @@ from ci_agent.messages import (
     TextContent,
     ThinkingContent,
     ToolCall,
-    ToolResultMessage,
-    UserMessage,
 )
-from ci_agent.provider import Context, Model, StreamOptions, ThinkingLevel
+from ci_agent.provider import Model, ThinkingLevel
 from ci_agent.providers.model_facts import ModelFacts
 from ci_agent.providers.openai_responses.api import create_openai_responses_api
 from ci_agent.providers.openai_responses.relaxations import relax
 from ci_agent.providers.openai_responses.request import ResponsesTraits
-from ci_agent.providers.wire.api import ApiRequest, Target
-from ci_agent.providers.wire.failures import ApiError
-from ci_agent.tool import OnUpdate, Tool, ToolResult
+from ci_agent.providers.wire.api import ApiRequest
 
-NOW = datetime(2026, 1, 2, tzinfo=UTC)
 OPEN: JsonObject = {"type": "object", "properties": {"path": {"type": "string", "minLength": 1}}}
-CLOSED: JsonObject = {
-    "type": "object",
-    "properties": {"ok": {"type": "boolean"}},
-    "required": ["ok"],
-    "additionalProperties": False,
-}
 REASONING: JsonObject = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "c2Vj+/=="}
 
 
-def nothing(call_id: str, arguments: JsonObject, cancel: CancelToken, on_update: OnUpdate) -> ToolResult:
-    raise AssertionError((call_id, arguments, cancel, on_update))
-
-
-TOOL = Tool("list.files", "Lists files.", OPEN, nothing)
-
-
-def user(*content: TextContent | ImageContent | str) -> UserMessage:
-    return UserMessage(tuple(TextContent(part) if isinstance(part, str) else part for part in content), NOW)
+TOOL = offered("list.files", "Lists files.", OPEN)
 
 
 def answer(*content: AssistantContent, model: str = "m") -> AssistantMessage:
     return AssistantMessage(content, "tool_use", "openai", model, "openai-responses", NOW)
 
 
-def result(id_: str, *content: TextContent | ImageContent, is_error: bool = False) -> ToolResultMessage:
-    return ToolResultMessage(id_, "list.files", content, is_error, NOW)
-
-
-def ask(
-    *messages: Message,
-    traits: ResponsesTraits | None = None,
-    system: str = "",
-    tools: tuple[Tool, ...] = (),
-    facts: ModelFacts | None = None,
-    **options: Any,
-) -> ApiRequest:
-    api = create_openai_responses_api(traits)
-    target = Target(Model("openai", "m"), api.name, facts or ModelFacts())
-    return api.build_request(target, Context(system, messages or (user("hi"),), tools), StreamOptions(**options))
+def ask(*messages: Message, traits: ResponsesTraits | None = None, **more: Any) -> ApiRequest:
+    return request_of(create_openai_responses_api(traits), Model("openai", "m"), *messages, **more)
 
 
 def sent(*messages: Message, **more: Any) -> list[Json]:
@@ -78,8 +45,7 @@ def sent(*messages: Message, **more: Any) -> list[Json]:
 
 def extra(request: ApiRequest) -> JsonObject:
     """What a request says besides the conversation."""
-    usual = ("model", "input", "stream", "store", "include")
-    return {key: value for key, value in request.body.items() if key not in usual}
+    return besides(request, "model", "input", "stream", "store", "include")
 
 
 def test_a_conversation_with_everything_in_it() -> None:
@@ -277,11 +243,6 @@ def test_the_key_of_the_cache_is_short_and_only_sent_where_it_is_taken() -> None
 
 
 # What can be left out
-
-
-def refused(message: str, status: int = 400) -> ApiError:
-    return ApiError("request", message, retryable=False, status=status)
-
 
 THOUGHT = (
     user("hi"),
