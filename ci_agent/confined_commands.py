@@ -3,6 +3,7 @@
 import os
 import pwd
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -19,6 +20,7 @@ from ci_agent.sandbox.private_folder import PrivateFolder
 from ci_agent.sandbox.ruleset import TooManyEntriesError
 from ci_agent.sandbox.sandbox import Sandbox, confine
 from ci_agent.sandbox.secret_places import secret_places
+from ci_agent.tools.beneath import best_way_in, enter_folder
 from ci_agent.workspace import Workspace
 
 _CACHES: Final = {"GOCACHE": ".cache/go-build"}
@@ -55,6 +57,7 @@ def create_confine(
             return Confined(environment=environment)
         access = call_access(policy, verdicts, closed).with_writable(temporary)
         environment |= _private_caches(access, policy.site.around, temporary)
+        _make(access.missing)
         try:
             confinement = confine(sandbox, access)
         except TooManyEntriesError as error:
@@ -67,6 +70,13 @@ def create_confine(
 def create_confine_reader(sandbox: Sandbox) -> ConfineReader:
     """What confines a program that gets nothing to read but the files that its tool has looked up for it."""
     return partial(confine, sandbox, Access())
+
+
+def _make(folders: Iterable[str]) -> None:
+    """One that cannot be made is not granted either: the kernel grants what is there."""
+    for folder in folders:
+        with suppress(OSError), enter_folder(Path(folder), best_way_in(), create=True):
+            pass
 
 
 def _for_git(git_settings: GitSettings, verdicts: Sequence[Verdict]) -> Mapping[str, str]:

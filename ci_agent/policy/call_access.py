@@ -69,8 +69,10 @@ def call_access(policy: Policy, verdicts: Sequence[Verdict], closed: Closed) -> 
     if opaque:
         starts = [policy.site.workspace.root, *map(_start, spelled)]
         writable = [path for path in writable if any(lies_in(str(path), str(start)) for start in starts)]
+    missing = {path for rule in opaque for path in _missing(rule, policy.site)}
     access = Access(
         writable=tuple(dict.fromkeys(str(path) for path in writable if path != Path("/"))),
+        missing=tuple(str(path) for path in dict.fromkeys(writable) if path in missing),
         hidden=tuple(str(path) for path in (*closed.secrets, *closed.denied) if str(path) not in readable),
         readable=tuple(readable),
         protected=tuple(_protected(policy.site, spelled)),
@@ -180,11 +182,26 @@ def _told(verdicts: Iterable[Verdict]) -> Iterator[Path]:
 
 
 def _reached(rule: CompiledRule, site: Site) -> Iterator[Path]:
-    """Where the rule begins to reach. Only in the workspace does what is not there open the folder it would be in."""
+    """Where the rule begins to reach. Only in the workspace does what is not there count."""
+    missing = list(_missing(rule, site))
     for glob in rule.reach or ():
         start = _start(glob)
-        if site.workspace.contains(start) or os.path.lexists(start):
+        if start in missing:
+            yield start
+        elif site.workspace.contains(start) or os.path.lexists(start):
             yield _nearest(start)
+
+
+def _missing(rule: CompiledRule, site: Site) -> Iterator[Path]:
+    """Folders of the workspace that the rule spells (`dist/**`) and that are not there: they can be made, where opening
+    the folder that they will be in would open all that it holds. Not for one file, which its program makes."""
+    for glob in rule.reach or ():
+        start = _start(glob)
+        if glob.tail and site.workspace.contains(start) and not os.path.lexists(start) and ".git" not in start.parts:
+            above = _nearest(start)
+            # Unless a link leads elsewhere, or a file stands in the way.
+            if start.is_relative_to(above) and site.workspace.contains(above) and above.is_dir():
+                yield start
 
 
 def _start(glob: AnchoredGlob) -> Path:

@@ -8,6 +8,9 @@ class Access:
     """Paths are absolute and free of symlinks; a folder stands for all beneath it. The rest may be read and run."""
 
     writable: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    """Those of `writable` that are folders which are not there yet. Made before the command is confined, or else they
+    cannot be written."""
     hidden: tuple[str, ...] = ()
     """What must not be read; only what is there counts."""
     readable: tuple[str, ...] = ()

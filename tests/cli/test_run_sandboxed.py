@@ -130,6 +130,49 @@ def test_attack_read_a_key_file_that_the_run_was_given(ci_agent: Any, policy: Wr
     assert text_of(call).startswith("cat: key: Permission denied\ncat: ./key: Permission denied\n")
 
 
+BUILD = """
+rules:
+  - {id: build, allow: bash, command: "bash attack.sh", paths: [attack.sh, "dist/**", "a/b/c/**"]}
+"""
+
+
+@needs_landlock
+@pytest.mark.parametrize("obstacle", [None, "file", "link"])
+def test_attack_write_beside_a_folder_that_is_not_there_yet(
+    ci_agent: Any, policy: Write, script: Write, workspace: Path, obstacle: str | None
+) -> None:
+    (workspace / "src").mkdir()
+    attack(workspace, "echo x > canary; echo x > src/canary; echo ok > a/b/c/made; echo ok > dist/made; true")
+    if obstacle == "file":
+        (workspace / "dist").write_text("")
+    if obstacle == "link":
+        (workspace / "dist").symlink_to("nowhere")
+    call = {"name": "bash", "arguments": {"command": "bash attack.sh"}}
+    model = script(json.dumps({"turns": [{"tool_calls": [call]}, {"text": "done"}]}))
+    done = ci_agent("run", "--policy", policy(BUILD), "--model", model, "Go.")
+    assert done.returncode == 0, done.stderr
+    assert not list(workspace.rglob("canary"))
+    assert (workspace / "a/b/c/made").read_text() == "ok\n"
+    assert (workspace / "dist/made").exists() == (obstacle is None)
+    assert not (workspace / "nowhere").exists()
+
+
+@needs_landlock
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write to every folder")
+def test_a_folder_that_cannot_be_made_opens_nothing(
+    ci_agent: Any, policy: Write, script: Write, workspace: Path
+) -> None:
+    attack(workspace, "echo x > canary; mkdir dist; true")
+    call = {"name": "bash", "arguments": {"command": "bash attack.sh"}}
+    model = script(json.dumps({"turns": [{"tool_calls": [call]}, {"text": "done"}]}))
+    rules = policy(BUILD)
+    workspace.chmod(0o555)
+    done = ci_agent("run", "--policy", rules, "--model", model, "Go.")
+    workspace.chmod(0o755)
+    assert done.returncode == 0, done.stderr
+    assert not (workspace / "dist").exists()
+
+
 @needs_landlock
 @pytest.mark.skipif(landlock.abi() < 4, reason="this version of Landlock knows no TCP")
 def test_the_network_is_for_calls_whose_rule_names_a_host(calls: Calls, workspace: Path) -> None:

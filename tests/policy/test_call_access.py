@@ -115,8 +115,51 @@ def test_a_program_that_does_not_tell_gets_what_its_rule_spells(policy: Policy, 
     assert writable(policy, "make all") == ["build", "src", "../home/.cache"]
 
 
-def test_what_a_rule_spells_and_is_not_there_opens_the_folder_above_in_the_workspace_alone(policy: Policy) -> None:
-    assert writable(policy, "make all") == [".", "src", "../home/.cache"]
+def missing(policy: Policy, command: str) -> list[str]:
+    """Relative to the workspace."""
+    return [os.path.relpath(path, policy.site.workspace.root) for path in access_of(policy, command).missing]
+
+
+def test_a_folder_that_a_rule_spells_and_that_is_not_there_is_to_be_made(policy: Policy, workspace: Path) -> None:
+    assert writable(policy, "make all") == ["build", "src", "../home/.cache"]
+    assert missing(policy, "make all") == ["build"]
+    (workspace / "build").mkdir()
+    assert missing(policy, "make all") == []
+
+
+@pytest.mark.parametrize(
+    ("paths", "expected"),
+    [
+        ("dist/**", ["dist"]),
+        ("dist/*.js", ["dist"]),
+        ("./dist/**", ["dist"]),
+        ("a/b/c/**", ["a/b/c"]),
+        ("src/dist/**", ["src/dist"]),
+        ("**/dist/**", []),
+        ("dist.txt", []),
+        ("notes.txt/**", []),
+        ("notes.txt/x/**", []),
+        ("dangling/**", []),
+        ("out/dist/**", []),
+        ("back/dist/**", []),
+        (".git/new/**", []),
+        ("src/.git/**", []),
+        ("~/elsewhere/**", []),
+    ],
+)
+def test_what_else_a_rule_spells_is_not_made(workspace: Path, home: Path, paths: str, expected: list[str]) -> None:
+    (workspace / "dangling").symlink_to("nowhere")
+    (workspace / "out").symlink_to("..")
+    (workspace / "back").symlink_to("src")
+    rules = f"policy: 1\nrules:\n  - {{id: build, allow: bash, command: 'build', paths: ['{paths}']}}\n"
+    assert missing(policy_of(rules, workspace, home), "build") == expected
+
+
+def test_attack_open_the_workspace_by_a_folder_that_is_not_there(workspace: Path, home: Path) -> None:
+    rules = "policy: 1\nrules:\n  - {id: build, allow: bash, command: 'build', paths: ['a/b/**', 'dist/**']}\n"
+    assert writable(policy_of(rules, workspace, home), "build") == ["a/b", "dist"]
+    (workspace / "a").symlink_to("..")
+    assert writable(policy_of(rules, workspace, home), "build") == ["dist"]
 
 
 def test_a_rule_that_spells_one_file_opens_it_or_the_folder_that_it_will_be_in(policy: Policy, workspace: Path) -> None:
