@@ -10,7 +10,7 @@ from typing import TypeAlias
 from ci_agent.policy.reach import Names, fold_all
 from ci_agent.policy.shell.program import BoundExceededError
 from ci_agent.policy.words import EVERYTHING, Selection
-from ci_agent.workspace import lies_in
+from ci_agent.workspace import InvalidPathError, lies_in, way
 
 MAX_ENTRIES = 30_000
 """Entries of folders that one decision looks at; whatever else takes long is counted as so many of them."""
@@ -65,7 +65,7 @@ class DiskBudget:
     globs: dict[tuple[str, Path], list[str]] = field(default_factory=dict)
     """The names that the globs of the call become, by the folder that they are matched in."""
     targets: dict[str, str] = field(default_factory=dict)
-    """Where links lead that have been followed."""
+    """Where links lead that have been followed, and the folders that hold them."""
     around: "DiskBudget | None" = None
     """Of which this one is a part: what is spent here is spent there too."""
     _abroad: "DiskBudget | None" = None
@@ -105,7 +105,19 @@ class DiskBudget:
         """Where a link leads."""
         target = self.targets.get(link.path)
         if target is None:
-            target = self.targets[link.path] = os.path.realpath(link.path)
+            target = self.targets[link.path] = self._followed(link.path)
+        return target
+
+    def _followed(self, link: str) -> str:
+        """As `os.path.realpath`, which would look at every folder above the link again."""
+        above = os.path.dirname(link)
+        folder = self.targets.get(above)
+        if folder is None:
+            folder = self.targets[above] = os.path.realpath(above)
+        try:
+            *_, target = way(folder, os.readlink(link))
+        except (InvalidPathError, OSError):
+            return os.path.realpath(link)
         return target
 
     def spend_name(self) -> None:

@@ -77,5 +77,7 @@ class Effects(NamedTuple):
     """False: no profile; operands that look like a way out of the workspace were taken for files."""
     printed: tuple[Printed, ...] = ()
     """No rule need reach it, but one that forbids reading a file that is tracked forbids the command."""
+    tried: int = 1
+    """How many combinations of a loop's values were looked at one by one."""
     problem: str | None = None
     """Why the effects cannot be known (an unknown word where an option would matter); the call is then denied."""

@@ -57,6 +57,7 @@ def read_run(
     effects = reading.site.interpret(words, input_names=scene.input_names)
     found = [*_doubts(words, effects, place, scene.origin), *_files(reading.site, words, effects, place, scene)]
     requests = [_request(use, scene) for use in effects.urls]
+    reading.spend_combinations(effects.tried)
     perhaps: list[FileFact] = []
     workplace = _workplace(reading.site, effects, place)
     for fact in possible_files(reading.site, effects.anything, workplace, whole=not effects.known):

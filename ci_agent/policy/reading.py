@@ -20,6 +20,9 @@ MAX_CHARACTERS: Final = 32 * 1024
 _COMMAND: Final = 150
 """A command takes as long as to see this many entries of a folder."""
 
+_COMBINATION: Final = 50
+"""To look at one more combination of a loop's values takes as long as to see this many."""
+
 MAX_DEPTH: Final = 16
 """Commands inside commands, scripts inside scripts."""
 
@@ -50,6 +53,10 @@ class Reading:
             )
         if depth > MAX_DEPTH:
             raise BoundExceededError(f"commands are nested more than {MAX_DEPTH} levels deep")
+
+    def spend_combinations(self, tried: int) -> None:
+        """The first has been paid for with the command."""
+        self.budget.spend_entries(_COMBINATION * (tried - 1))
 
 
 class Scene(NamedTuple):

@@ -118,6 +118,7 @@ def _together(all_effects: list[Effects]) -> Effects:
         anything=_union(effects.anything for effects in all_effects),
         printed=_union(effects.printed for effects in all_effects),
         known=all(effects.known for effects in all_effects),
+        tried=len(all_effects),
         problem=problem,
     )
 
