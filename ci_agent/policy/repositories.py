@@ -28,7 +28,7 @@ def tracked_names(top: Path) -> tuple[str, ...] | None:
         return ()
     except OSError:
         return None
-    return _read_index(str(index), (status.st_size, status.st_mtime_ns, status.st_ino))
+    return _read_index(str(index), (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino))
 
 
 def _git_folder(top: Path) -> Path:
@@ -41,7 +41,7 @@ def _git_folder(top: Path) -> Path:
 
 
 @lru_cache(maxsize=4)
-def _read_index(path: str, state: tuple[int, int, int]) -> tuple[str, ...] | None:
+def _read_index(path: str, state: tuple[int, int, int, int]) -> tuple[str, ...] | None:
     """`state`, the size first, stands for the content: git replaces the file whenever it changes."""
     if state[0] > _MAX_BYTES:
         return None

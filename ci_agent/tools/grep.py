@@ -168,9 +168,9 @@ def _worth_opening(
     What it is not asked about stays in: files that are refused, and huge ones.
     """
     yield from islice(candidates, _FEW_FILES)
-    while batch := list(islice(candidates, _BATCH_FILES)):
-        askable = [path for path in batch if _size(start / path) <= MAX_SEARCHED_BYTES]
-        permitted = [path for path in askable if tool.files.permits("read", start / path)]
+    while batch := {path: start / path for path in islice(candidates, _BATCH_FILES)}:
+        askable = [path for path, where in batch.items() if _size(where) <= MAX_SEARCHED_BYTES]
+        permitted = [path for path in askable if tool.files.permits("read", batch[path])]
         narrowed = None
         if tool.ripgrep and query.rust_expression is not None and len(permitted) > _FEW_FILES:
             narrowed = may_match(tool.ripgrep, query.rust_expression, start, permitted, cancel)
