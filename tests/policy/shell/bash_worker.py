@@ -261,16 +261,21 @@ def _run_shell(shell: str, line: str, place: Place) -> bool:
             (os.POSIX_SPAWN_DUP2, 1, 2),
         ],
     )
-    signal.signal(signal.SIGALRM, lambda *_: os.killpg(child, signal.SIGKILL))
+    signal.signal(signal.SIGALRM, lambda *_: _kill_group(child))
     signal.setitimer(signal.ITIMER_REAL, TIMEOUT_S)
     _, status = os.waitpid(child, 0)
     with contextlib.suppress(ChildProcessError):
         while True:
             os.waitpid(-1, 0)
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(child, signal.SIGKILL)
     signal.setitimer(signal.ITIMER_REAL, 0)
+    _kill_group(child)
     return not os.WIFSIGNALED(status)
+
+
+def _kill_group(leader: int) -> None:
+    """Kill what is left of a shell's group; it may be gone by itself at any moment, also when its time is up."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, signal.SIGKILL)
 
 
 def main() -> None:
