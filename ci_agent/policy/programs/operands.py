@@ -6,7 +6,7 @@ from typing import Final
 
 from ci_agent.policy.effects import FileEffect, UrlUse
 from ci_agent.policy.programs.copies import use_target
-from ci_agent.policy.programs.draft import Draft, reaches_no_file, use_anything, use_source
+from ci_agent.policy.programs.draft import Draft, is_url, reaches_no_file, use_anything, use_source
 from ci_agent.policy.programs.options import Found, Operand, Parsed
 from ci_agent.policy.programs.packages import use_go_package, use_package
 from ci_agent.policy.programs.pathspecs import use_revision
@@ -61,7 +61,21 @@ def apply_operands(parsed: Parsed, draft: Draft) -> None:
             # A tool that rewrites sources does not touch all that lies beneath a folder; moving one takes it as it is.
             beneath = recursive and (changed not in ("rewrite", "move") or effect == "read")
             draft.use(effect, operand.word, beneath, selection=selection)
+        if changed != role:
+            use_backup(parsed, draft, operand.word)
         _apply_role(changed, operand, parsed, draft)
+
+
+def use_backup(parsed: Parsed, draft: Draft, word: Word) -> None:
+    """`sed -i.bak` keeps what was there. A `*` in the suffix stands for the path to sed, for the name to perl."""
+    for found in parsed.options:
+        suffix = found.value.literal if found.option.meaning == "in_place" and found.value else None
+        if not suffix or word.literal is None:
+            continue
+        folder, slash, name = word.text.rpartition("/")
+        paths = [suffix.replace("*", word.text), folder + slash + suffix.replace("*", name)]
+        for path in dict.fromkeys(paths if "*" in suffix else [word.text + suffix]):
+            draft.use("write", literal_word(path, word.span))
 
 
 def _recurses(found: Found) -> bool:
@@ -125,6 +139,12 @@ def _assign(parsed: Parsed, recursive: bool, has_target: bool) -> Iterator[tuple
             yield trailing[position - ends], operand
 
 
+def _use_code(draft: Draft, operand: Operand) -> None:
+    draft.code.append((operand.at, 0))
+    if is_url(operand.word):
+        draft.urls.append(UrlUse(operand.word))
+
+
 def _apply_role(role: Role, operand: Operand, parsed: Parsed, draft: Draft) -> None:
     """What a role means beyond the file that it names."""
     if role in _HAZARDS and not (role == "out" and reaches_no_file(operand.word)):
@@ -132,7 +152,7 @@ def _apply_role(role: Role, operand: Operand, parsed: Parsed, draft: Draft) -> N
     if role in ("anything", "config", "code"):
         use_anything(draft, operand.word)
     elif role in ("program", "load"):
-        draft.code.append((operand.at, 0))
+        _use_code(draft, operand)
     elif role == "source":
         use_source(draft, operand.word)
     elif role in ("package", "node_package"):

@@ -7,6 +7,7 @@ from itertools import islice, takewhile
 from typing import NamedTuple
 
 from ci_agent.policy.programs.profile import HAZARDS, Option, Profile
+from ci_agent.policy.programs.telltale import tells
 from ci_agent.policy.words import Word
 
 _GLOB_SPECIALS = frozenset("*?[\\")
@@ -233,7 +234,7 @@ def _unlisted(profile: Profile, name: str) -> Option:
     if name in ("--help", "--version"):
         return Option(name, "bare", "data")
     if profile.unlisted == "anything":
-        return Option(name, "may_take", "anything")
+        return Option(name, "may_take", "anything", tells(name))
     return Option(name, "may_take", "unlisted", HAZARDS["unlisted"])
 
 
@@ -262,6 +263,8 @@ def _note_value(parsed: Parsed, value: Word, position: int) -> None:
 
 def _read_cluster(parsed: Parsed, words: Sequence[Word], index: int, text: str) -> int:
     word, profile = words[index], parsed.profile
+    if profile.unlisted == "anything" and len(text) > 2:
+        _note_whole(parsed, text.partition("=")[0], index)
     position = 1
     noted: dict[str, int] = {}
     while position < len(text):
@@ -281,6 +284,13 @@ def _read_cluster(parsed: Parsed, words: Sequence[Word], index: int, text: str) 
     if word.kind == "unknown":
         _doubt(parsed, word)
     return index + 1
+
+
+def _note_whole(parsed: Parsed, name: str, index: int) -> None:
+    """To a program whose options nobody has listed, `-shellcheck=x` may be one of a long name."""
+    why = tells(name)
+    if why is not None:
+        parsed.options.append(Found(Option(name, "bare", "unlisted", why), name, index))
 
 
 def _read_bundle(parsed: Parsed, words: Sequence[Word], index: int) -> int:

@@ -1,12 +1,14 @@
 """Archives: the mode decides whether files are read from the disk or written to it."""
 
+import re
+
 from ci_agent.policy.programs.draft import Draft
+from ci_agent.policy.programs.languages.builds import read_argument_files
 from ci_agent.policy.programs.options import Parsed, tail
 from ci_agent.policy.words import Word, literal_word
 
-_ENDINGS = frozenset(
-    {"gz", "tgz", "z", "Z", "bz2", "tbz", "tbz2", "xz", "txz", "lzma", "zst", "tzst", "lz4", "br", "lz"}
-)
+_ENDING = re.compile(r"[.\-_](?:t?(?:gz|bz2?|xz|lz4?|lzma|zst)|taz|z|gzip|br|zz)\Z", re.IGNORECASE)
+"""What these programs take off a name; the `t` stands for `.tar`."""
 
 
 def read_tar(parsed: Parsed, draft: Draft) -> None:
@@ -109,18 +111,26 @@ def read_compressor(parsed: Parsed, draft: Draft) -> None:
                 draft.write_whole(operand.word, in_place=True)
             else:
                 draft.use("write", operand.word)
-            draft.use("write", _result(operand.word))
+            for result in _results(operand.word, parsed):
+                draft.use("write", result)
 
 
-def _result(word: Word) -> Word:
-    """The name that a file gets: an ending more, or one less."""
+def _results(word: Word, parsed: Parsed) -> list[Word]:
+    """The names that a file may get: an ending more, or one less."""
     text = word.literal
     if text is None:
-        return word
-    stem, dot, ending = text.rpartition(".")
-    if dot and ending in _ENDINGS:
-        return literal_word(f"{stem}.tar" if ending.startswith("t") else stem, word.span)
-    return literal_word(f"{text}.gz", word.span)
+        return [word]
+    suffixes = [suffix.text for _, suffix in parsed.values("-S", "--suffix") if suffix.literal]
+    names = [name for suffix in suffixes for name in (text + suffix, text.removesuffix(suffix))]
+    return [literal_word(name, word.span) for name in names or [_result(text)]]
+
+
+def _result(text: str) -> str:
+    ending = _ENDING.search(text)
+    if ending is None:
+        return f"{text}.gz"
+    stem = text[: ending.start()]
+    return f"{stem}.tar" if ending[0][1].lower() == "t" else stem
 
 
 def read_ar(parsed: Parsed, draft: Draft) -> None:
@@ -133,6 +143,34 @@ def read_ar(parsed: Parsed, draft: Draft) -> None:
     draft.use("read" if only_reads else "write", archive)
     for member in members:
         draft.use("read" if only_reads else "write", member)
+
+
+def read_cpio(parsed: Parsed, draft: Draft) -> None:
+    """`cpio -i` unpacks what it reads, also to where an absolute name says; `-p FOLDER` copies."""
+    if parsed.has("-i", "--extract") and not parsed.has("-t", "--list"):
+        draft.use("write", literal_word("."), recursive=True)
+        if not parsed.has("--no-absolute-filenames"):
+            for found in parsed.options:
+                if found.option.name in ("-i", "--extract"):
+                    draft.hazard(found.at, "writes where the archive says: add --no-absolute-filenames")
+    if parsed.has("-p", "--pass-through"):
+        for operand in parsed.operands:
+            draft.use("write", operand.word, recursive=True)
+
+
+def read_jar(parsed: Parsed, draft: Draft) -> None:
+    extracts = parsed.has("-x", "--extract")
+    only_reads = extracts or parsed.has("-t", "--list", "-d", "--describe-module")
+    folders = [value for _, value in parsed.values("-C", "--dir")]
+    for _, archive in parsed.values("-f", "--file"):
+        draft.use("read" if only_reads else "write", archive)
+    if extracts:
+        for folder in folders or [literal_word(".")]:
+            draft.use("write", folder, recursive=True)
+    elif not only_reads:
+        for word in [*folders, *(operand.word for operand in parsed.operands)]:
+            draft.use("read", word, recursive=True)
+    read_argument_files(parsed, draft)
 
 
 _7Z_READS = frozenset({"l", "t", "h", "b", "i"})

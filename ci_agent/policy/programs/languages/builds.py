@@ -4,11 +4,15 @@ import re
 from urllib.parse import unquote
 
 from ci_agent.policy.programs.draft import Draft, use_anything
-from ci_agent.policy.programs.options import Parsed, tail
+from ci_agent.policy.programs.load import load_profile
+from ci_agent.policy.programs.operands import use_backup
+from ci_agent.policy.programs.options import Parsed, parse, tail
 from ci_agent.policy.programs.profile import HAZARDS
 from ci_agent.policy.words import Word, literal_word
 from ci_agent.steering_names import changes_what_runs
 
+_NOWHERE = 1_000_000
+"""Behind all words."""
 _VARIABLE = re.compile(r"[A-Za-z0-9_.-]+[:+?]*")
 _SWITCH = re.compile(r"[0-9]*|true|false|yes|no|y|n|on|off", re.IGNORECASE)
 _PLAIN_VALUE = re.compile(r"[A-Za-z0-9_.;+-]*")
@@ -17,6 +21,8 @@ _HARMLESS_X = re.compile(
     r"(?:dev|utf8|importtime|faulthandler|showrefcount|no_debug_ranges|frozen_modules|tracemalloc|int_max_str_digits"
     r"|gil|warn_default_encoding|cpu_count|context_aware_warnings|thread_inherit_context)(?:=[a-z0-9]*)?"
 )
+_SPLITS_BY_CODE = re.compile(r"""(?P<mark>[/'"]).*?(?P=mark).""", re.DOTALL)
+"""perl takes what stands between two of these, and behind them, as it is."""
 _LOADS_MODULES = re.compile(r"\b(?:include|import|modulemeta)\b")
 _JQ_LOADS_FIRST = re.compile(r"[^\w.\[{(\"$|]*(?:module|import|include)\b")
 _YQ_LOADS = re.compile(r"\bload|\bstrload")
@@ -56,6 +62,46 @@ def read_after_dashes(parsed: Parsed, draft: Draft) -> None:
             draft.hazard(operand.at, "goes to the program behind this one, as an option of its own")
 
 
+def read_behind(parsed: Parsed, draft: Draft, section: str) -> Parsed:
+    """What stands behind `--`, read as words of the other program that gets them; its hazards count here."""
+    dashes = (operand.at for operand in parsed.operands if operand.word.literal == "--")
+    start = next(dashes, _NOWHERE) if parsed.dash_dash is None else parsed.dash_dash
+    words = [operand for operand in parsed.operands if operand.at > start]
+    behind = parse(load_profile(section), [operand.word for operand in words], 0)
+    draft.problem = draft.problem or behind.problem
+    for found in behind.options:
+        if found.option.why is not None:
+            draft.hazard(words[found.at].at, found.option.why)
+        if found.value is not None:
+            use_anything(draft, found.value)
+    return behind
+
+
+def read_formatter(parsed: Parsed, draft: Draft) -> None:
+    """`cargo fmt`, `go fmt`: rewrite the sources of the folder they work in, unless they are to check them."""
+    behind = read_behind(parsed, draft, "rustfmt")
+    if not (parsed.has(*parsed.profile.dry) or behind.has("--check")):
+        draft.use("write", literal_word("."))
+
+
+def read_gotestsum(parsed: Parsed, draft: Draft) -> None:
+    read_behind(parsed, draft, "go test")
+
+
+def read_go_build(parsed: Parsed, draft: Draft) -> None:
+    """`go build` of one package, and `go test -c`, leave a program in the folder they work in."""
+    tests = parsed.profile.name == "go test"
+    if parsed.has("-o", "-n") or (tests and not parsed.has("-c")):
+        return
+    if tests:
+        draft.use("write", literal_word("main.test"))
+        return
+    packages = [operand.word.text for operand in parsed.operands]
+    if not any(package.endswith("...") for package in packages):
+        name = packages[0].rstrip("/").rpartition("/")[2] if packages else ""
+        draft.use("write", literal_word(name if name.strip(".") else "main"))
+
+
 def read_cmake(parsed: Parsed, draft: Draft) -> None:
     """Cache entries that are usually switches may be given paths; behind `--` are options of the build tool."""
     for found in parsed.options:
@@ -78,13 +124,7 @@ def read_mvn(parsed: Parsed, draft: Draft) -> None:
 
 def read_interpreter(parsed: Parsed, draft: Draft) -> None:
     """`python FILE ARGUMENT...`: without a file or an option that gives the code, it comes from standard input."""
-    for found in parsed.options:
-        value = found.value.text if found.value else ""
-        imports = (found.spelled == "-X" and not _HARMLESS_X.fullmatch(value)) or (
-            found.spelled == "-W" and "." in value
-        )
-        if imports and parsed.profile.name == "python":
-            draft.hazard(found.at, HAZARDS["load"])
+    _refuse_code_in_values(parsed, draft)
     gives_code = any(found.option.meaning in ("code", "run") for found in parsed.options)
     asks = parsed.has("--version", "--help", "-V", "-h", "-v") and not parsed.operands
     if gives_code or parsed.has(*parsed.profile.instead):
@@ -95,6 +135,7 @@ def read_interpreter(parsed: Parsed, draft: Draft) -> None:
                 draft.use("read", operand.word)
             if edits:
                 draft.use("write", operand.word)
+                use_backup(parsed, draft, operand.word)
             use_anything(draft, operand.word)
         return
     words = [operand.word for operand in parsed.operands]
@@ -107,6 +148,19 @@ def read_interpreter(parsed: Parsed, draft: Draft) -> None:
             use_anything(draft, word)
     else:
         draft.doubt(f"the code that {parsed.profile.name} reads from its input is not known: put it in a file")
+
+
+def _refuse_code_in_values(parsed: Parsed, draft: Draft) -> None:
+    """Values that are usually data, but of which the interpreter runs or imports some."""
+    for found in parsed.options:
+        value = found.value.text if found.value else ""
+        if found.option.name == "-F" and _SPLITS_BY_CODE.match(value) and parsed.profile.name == "perl":
+            draft.hazard(found.at, HAZARDS["code"])
+        imports = (found.spelled == "-X" and not _HARMLESS_X.fullmatch(value)) or (
+            found.spelled == "-W" and "." in value
+        )
+        if imports and parsed.profile.name == "python":
+            draft.hazard(found.at, HAZARDS["load"])
 
 
 def _use_program(words: list[Word], draft: Draft) -> None:

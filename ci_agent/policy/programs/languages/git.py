@@ -4,6 +4,7 @@ import re
 
 from ci_agent.policy.effects import UrlUse
 from ci_agent.policy.programs.draft import Draft, looks_outside
+from ci_agent.policy.programs.languages.builds import read_behind
 from ci_agent.policy.programs.options import Parsed
 from ci_agent.policy.programs.pathspecs import WORK_TREE, paths_behind_colons, use_pathspecs
 from ci_agent.policy.words import Word, literal_word
@@ -104,7 +105,7 @@ def read_restore(parsed: Parsed, draft: Draft) -> None:
 def read_apply(parsed: Parsed, draft: Draft) -> None:
     """What the patch names is changed."""
     if not parsed.has("--check", "--stat", "--numstat", "--summary", "--cached", "--abort", "--quit"):
-        draft.use("write", literal_word("."))
+        draft.use("write", literal_word("."), recursive=True)
 
 
 def read_format_patch(parsed: Parsed, draft: Draft) -> None:
@@ -135,6 +136,11 @@ def read_clone(parsed: Parsed, draft: Draft) -> None:
     elif words and words[0].literal:
         name = re.split(r"[/:]", words[0].text.rstrip("/"))[-1].removesuffix(".git")
         draft.use("write", literal_word(name or ".", words[0].span))
+
+
+def read_gh_clone(parsed: Parsed, draft: Draft) -> None:
+    """`gh repo clone NAME FOLDER -- OPTION...`: git gets what stands behind the `--`."""
+    read_behind(parsed, draft, "git clone")
 
 
 def use_repository(draft: Draft, word: Word, index: int) -> None:

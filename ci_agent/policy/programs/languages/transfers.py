@@ -1,5 +1,7 @@
 """Programs that copy or fetch, and write the operands of other shapes than plain files."""
 
+import re
+
 from ci_agent.policy.programs.draft import Draft
 from ci_agent.policy.programs.options import Parsed, tail
 from ci_agent.policy.words import Word, literal_word
@@ -64,7 +66,7 @@ def read_install(parsed: Parsed, draft: Draft) -> None:
 def read_patch(parsed: Parsed, draft: Draft) -> None:
     """Without operands the patch says which files to change."""
     if not parsed.operands and not parsed.has("--dry-run", "-o", "--output"):
-        draft.use("write", literal_word("."))
+        draft.use("write", literal_word("."), recursive=True)
 
 
 def read_ln(parsed: Parsed, draft: Draft) -> None:
@@ -89,7 +91,14 @@ def _seen_from(folder: str, target: Word) -> Word:
 def read_split(parsed: Parsed, draft: Draft) -> None:
     """`split FILE PREFIX`; a run that is given no prefix names its pieces itself."""
     if parsed.profile.name == "csplit":
-        if not parsed.has("-f", "--prefix"):
-            draft.use("write", literal_word("xx00"))
-    elif len(parsed.operands) < 2 and not parsed.has("--filter", "--help", "--version"):
-        draft.use("write", literal_word("xaa"))
+        _use_pieces(draft, next((value for _, value in parsed.values("-f", "--prefix")), literal_word("xx")), "00")
+    elif not parsed.has("--filter", "--help", "--version"):
+        _use_pieces(draft, parsed.operands[1].word if len(parsed.operands) > 1 else literal_word("x"), "aa")
+
+
+def _use_pieces(draft: Draft, prefix: Word, first: str) -> None:
+    """The first piece, and what is there already under a name that a later one may get."""
+    if prefix.literal is not None:
+        escaped = re.sub(r"([*?\[\]\\])", r"\\\1", prefix.text)
+        draft.use("write", literal_word(prefix.text + first, prefix.span))
+        draft.use("write", Word("glob", escaped + "*", prefix.span))

@@ -12,6 +12,7 @@ from ci_agent.policy.words import Word, literal_word
 _POSTS = ("-d", "--data", "--data-ascii", "--data-binary", "--data-raw", "--data-urlencode", "--json", "-F", "--form")
 _POSTS_TOO = ("--form-string", "--post-data", "--post-file", "--body-data", "--body-file")
 _FORM_FILE = re.compile(r"[^=@<]*(?:=[@<]|@)")
+_PART_OF_URL = re.compile(r"#[0-9]")
 _REMOTE = re.compile(r"(?:[^/:@]+@)?(\[[^\]/]+\]|[^/:]+):")
 
 
@@ -26,12 +27,24 @@ def read_curl(parsed: Parsed, draft: Draft) -> None:
     for index, value in parsed.values("-w", "--write-out"):
         if "%output{" in value.text:
             draft.hazard(index, "writes a file")
+    if not parsed.has("-g", "--globoff"):
+        _refuse_globs(parsed, draft)
     for index, value in parsed.values("-b", "--cookie"):
         _use_unless_pair(draft, index, value)
     for _, value in parsed.values("-F", "--form"):
         _use_form_file(draft, value)
     for _, value in parsed.values("--data-urlencode", "--url-query"):
         _use_form_file(draft, value)
+
+
+def _refuse_globs(parsed: Parsed, draft: Draft) -> None:
+    """curl makes several names of `-T {a,b}` and `-T a[1-9]`, and puts what a URL was made of into `-o #1`."""
+    for index, value in parsed.values("-T", "--upload-file"):
+        if "{" in value.text or "[" in value.text:
+            draft.hazard(index, "sends files under names that curl makes: add --globoff")
+    for _, value in parsed.values("-o", "--output"):
+        if _PART_OF_URL.search(value.text):
+            draft.doubt(f"which file {value.text} means is not known: add --globoff")
 
 
 def _with_scheme(url: Word) -> Word:

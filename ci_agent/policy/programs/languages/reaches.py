@@ -1,0 +1,90 @@
+"""Programs whose words say which host they talk to: databases, registries of images, name servers, connections."""
+
+import re
+from typing import Final
+
+from ci_agent.policy.effects import UrlUse
+from ci_agent.policy.programs.draft import Draft, is_url
+from ci_agent.policy.programs.languages.shells import read_commands
+from ci_agent.policy.programs.options import Found, Parsed
+from ci_agent.policy.programs.profile import HAZARDS
+from ci_agent.policy.words import Word, literal_word
+
+_HERE: Final = frozenset({"localhost", "127.0.0.1", "::1", "[::1]", "ip6-localhost"})
+_SAYS_WHERE: Final = re.compile(r"[:=/@]")
+_LOCAL_URL: Final = re.compile(
+    r"[a-z][a-z0-9+.-]*://(?:[^@/?#,]*@)?(?:localhost|127\.0\.0\.1|\[::1\])(?::[0-9]+)?(?:/[^?#@]*)?", re.IGNORECASE
+)
+_REGISTRY: Final = re.compile(
+    r"(?P<host>localhost|[A-Za-z0-9.-]*\.[A-Za-z0-9.-]*|[A-Za-z0-9-]+(?=:))(?P<port>:[0-9]+)?/"
+)
+
+
+def read_database(parsed: Parsed, draft: Draft) -> None:
+    """A host, or an address in place of the database's name, leads elsewhere unless it is this machine."""
+    if parsed.profile.instead:
+        read_commands(parsed, draft)
+    for found in parsed.options:
+        if found.option.meaning == "reach" and _stays_here(found) and _is_alone(parsed, found):
+            draft.hazards.pop(found.at, None)
+    for operand in parsed.operands[:1]:
+        if not (_is_name(operand.word) or _is_local_url(operand.word)):
+            draft.hazard(operand.at, HAZARDS["reach"])
+
+
+def _is_alone(parsed: Parsed, found: Found) -> bool:
+    """No other option stands in the same word."""
+    return sum(other.at == found.at for other in parsed.options) == 1
+
+
+def _stays_here(found: Found) -> bool:
+    value = found.value
+    if value is None:
+        return False
+    if found.option.name in ("-d", "--dbname"):
+        return _is_name(value) or _is_local_url(value)
+    return value.literal in _HERE or _is_local_url(value)
+
+
+def _is_name(word: Word) -> bool:
+    return word.literal is not None and not _SAYS_WHERE.search(word.text)
+
+
+def _is_local_url(word: Word) -> bool:
+    return word.literal is not None and _LOCAL_URL.fullmatch(word.text) is not None
+
+
+def read_image(parsed: Parsed, draft: Draft) -> None:
+    """`HOST/NAME:TAG`: the registry that the image comes from; without a host, it is the usual one."""
+    for operand in parsed.operands[:1]:
+        if operand.word.literal is None:
+            draft.doubt(f"the registry of the image {operand.word.text} is not known")
+        elif registry := _REGISTRY.match(operand.word.text):
+            draft.urls.append(UrlUse(literal_word(f"https://{registry[0]}", operand.word.span)))
+
+
+def read_openssl(parsed: Parsed, draft: Draft) -> None:
+    """A certificate may be fetched: `-in http://HOST/PATH`."""
+    for _, value in parsed.values("-in"):
+        if is_url(value):
+            draft.urls.append(UrlUse(value))
+
+
+def read_lookup(parsed: Parsed, draft: Draft) -> None:
+    """`dig @SERVER NAME`, `nslookup NAME SERVER`."""
+    names = [operand for operand in parsed.operands if not operand.word.text.startswith("@")]
+    servers = [operand for operand in parsed.operands if operand not in names]
+    if parsed.profile.name == "nslookup":
+        servers += names[1:]
+    for operand in servers:
+        if operand.word.text.removeprefix("@") not in _HERE:
+            draft.hazard(operand.at, "asks another name server")
+
+
+def read_connection(parsed: Parsed, draft: Draft) -> None:
+    """`nc HOST PORT`; one that listens names no host."""
+    if parsed.has("-l", "--listen"):
+        return
+    for operand in parsed.operands[:1]:
+        if operand.word.literal not in _HERE:
+            draft.hazard(operand.at, HAZARDS["reach"])
