@@ -14,11 +14,17 @@ MAX_FAILURE_CHARS: Final = 160
 _TELLING_ARGUMENTS: Final = ("command", "path", "url", "pattern")
 """The argument that says most about a call: the first of these that it has."""
 
+_COLOURS: Final = re.compile(r"\x1b\[[0-9;:]*m")
+"""What programs colour their output with."""
+
 
 def summarise_arguments(arguments: Json, raw: str) -> str:
     """The most telling argument, or all of them; `raw` when the arguments are no object. One printable line."""
     if not isinstance(arguments, dict):
         return _short(raw, MAX_SUMMARY_CHARS)
+    pattern, path = arguments.get("pattern"), arguments.get("path")
+    if isinstance(pattern, str) and isinstance(path, str):
+        return _short(f"{pattern[:MAX_SUMMARY_CHARS]} in {path}", MAX_SUMMARY_CHARS)
     telling = next((arguments[name] for name in _TELLING_ARGUMENTS if isinstance(arguments.get(name), str)), None)
     return _short(json.dumps(arguments, ensure_ascii=False) if telling is None else telling, MAX_SUMMARY_CHARS)
 
@@ -37,10 +43,11 @@ _MAX_SAYING_LINES = 200
 
 def summarise_failure(text: str, details: JsonObject | None) -> str:
     """What an error result says, in a line: of a command that failed its status and the last line that tells why."""
-    lines = text.strip().splitlines() or [""]
+    lines = without_colours(text).strip().splitlines() or [""]
     ran = details is not None and ("exit_status" in details or "timed_out" in details)
     if not ran:
-        return _short(lines[0], MAX_FAILURE_CHARS)
+        first_of_several = [line[1:] for line in lines[1:2] if line.startswith("- ")]
+        return _short("".join([lines[0], *first_of_several]), MAX_FAILURE_CHARS)
     *printed, status = lines
     if not status.startswith("exit status "):
         return _short(status, MAX_FAILURE_CHARS)
@@ -48,6 +55,10 @@ def summarise_failure(text: str, details: JsonObject | None) -> str:
     why = _telling_line(printed[:-1], _REFUSED) if refused else _telling_line(printed, _SAYS_WHY)
     told = f"{status} (perhaps the sandbox)" if refused else status
     return _short(f"{told}: {why}" if why else told, MAX_FAILURE_CHARS)
+
+
+def without_colours(text: str) -> str:
+    return _COLOURS.sub("", text)
 
 
 def _telling_line(printed: Sequence[str], telling: re.Pattern[str]) -> str:

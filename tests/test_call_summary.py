@@ -2,7 +2,8 @@
 
 import pytest
 
-from ci_agent.call_summary import summarise_failure
+from ci_agent.call_summary import summarise_arguments, summarise_failure
+from ci_agent.json_types import Json
 
 NOTE = "[The sandbox refused something if it says so above: this call may write $TMPDIR and nothing else.]"
 TRACEBACK = 'Traceback (most recent call last):\n  File "x.py", line 1\nurllib.error.URLError: <urlopen error>\n'
@@ -36,7 +37,33 @@ def test_another_failure_tells_its_first_line() -> None:
     assert summarise_failure("y is a folder\nuse ls", None) == "y is a folder"
 
 
+def test_of_several_mistakes_the_first_is_told() -> None:
+    text = "The arguments of edit do not satisfy its schema.\n- old: missing, and required\n- new: missing"
+    assert (
+        summarise_failure(text, None) == "The arguments of edit do not satisfy its schema. old: missing, and required"
+    )
+
+
+def test_colours_are_left_out() -> None:
+    printed = "\x1b[1m\x1b[31mE   assert 1 == 2\x1b[0m\n\x1b[38;5;9m1 failed\x1b[m in 0.12s\nexit status 1"
+    assert summarise_failure(printed, {"exit_status": 1}) == "exit status 1: 1 failed in 0.12s"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "summary"),
+    [
+        ({"pattern": "return", "path": "app"}, "return in app"),
+        ({"pattern": "return"}, "return"),
+        ({"path": "app", "pattern": 5}, "app"),
+        ({"command": "ls"}, "ls"),
+        ({"pattern": "x" * 200, "path": "app"}, f"{'x' * 79}…"),
+    ],
+)
+def test_a_search_is_told_by_what_is_looked_for_and_where(arguments: Json, summary: str) -> None:
+    assert summarise_arguments(arguments, "") == summary
+
+
 def test_a_long_line_is_cut_and_stays_one_line() -> None:
-    summary = summarise_failure("error \x1b[31m" + "x" * 10_000_000 + "\nexit status 1", {"exit_status": 1})
+    summary = summarise_failure("error \x1b[2J" + "x" * 10_000_000 + "\nexit status 1", {"exit_status": 1})
     assert len(summary) <= 200
-    assert summary.startswith("exit status 1: error \\x1b[31mxxx")
+    assert summary.startswith("exit status 1: error \\x1b[2Jxxx")

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from ci_agent.call_summary import summarise_arguments, summarise_failure
+from ci_agent.call_summary import summarise_arguments, summarise_failure, without_colours
 from ci_agent.exit_codes import exit_name
 from ci_agent.json_types import JsonObject
 from ci_agent.terminal import one_line, printable, shortened
@@ -86,8 +86,8 @@ def what_went_wrong(call: JsonObject) -> str:
 
 
 def result_text(call: JsonObject) -> str:
-    """What the model read, as it came; images are left out."""
-    return "\n".join(part["text"] for part in call["content"] if part["type"] == "text")
+    """What the model read, without colours and images."""
+    return without_colours("\n".join(part["text"] for part in call["content"] if part["type"] == "text"))
 
 
 def how_it_ended(call: JsonObject) -> str:

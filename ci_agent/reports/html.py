@@ -103,10 +103,13 @@ def _head(document: JsonObject) -> Iterator[str]:
 
 def _outcome(document: JsonObject) -> Iterator[str]:
     good = document["result"]["exit_code"] == 0
-    yield f'<header class="outcome {"good" if good else "bad"}"><h1>{_prose(conclusion(document))}</h1>'
+    ending, _, meaning = conclusion(document).partition(": ")
+    yield f'<header class="outcome {"good" if good else "bad"}"><h1>{_prose(ending)}</h1>'
     told = why_it_ended(document)
     if told:
         yield f"<p>{escape(told)}</p>"
+    if meaning:
+        yield f'<p class="soft">{_prose(f"{meaning[0].upper()}{meaning[1:]}.")}</p>'
     yield from (f'<p class="soft">{_prose(step)}</p>' for step in next_steps(document))
     yield "</header>"
 
@@ -137,13 +140,19 @@ def _fact_pairs(document: JsonObject) -> Iterator[tuple[str, str]]:
     if run is None:
         yield "Run", "the beginning of its record is lost"
         return
-    yield "Begun", escape(run["started_at"])
+    yield "Begun", escape(_second(run["started_at"]))
     yield "Workspace", escape(printable(run["workspace"]))
     if run["sandbox"] is not None:
         yield "Sandbox", escape(printable(run["sandbox"]["kind"]))
     if run["ci"] is not None:
         yield "CI", _ci(run["ci"])
     yield "ci-agent", escape(printable(run["version"]))
+
+
+def _second(timestamp: str) -> str:
+    """`2026-01-01 12:00:00 UTC`; the transcript has the fractions."""
+    date, _, time = timestamp.removesuffix("Z").partition("T")
+    return f"{date} {time.partition('.')[0]} UTC"
 
 
 def _ci(ci: JsonObject) -> str:

@@ -49,7 +49,7 @@ _MAX_SHOWN_NUMBERS = 5
 
 _MARKUP: Final = {ord(char): f"&#{ord(char)};" for char in "&<>\"'`*_~[]!#@|\\:$^{}"}
 
-_COLUMNS = ("call", "status", "tool", "arguments", "rule", "where it stands", "why")
+_COLUMNS = ("call", "status", "what", "why", "rule")
 
 
 def render_markdown(document: JsonObject) -> str:
@@ -110,11 +110,10 @@ def _problem_row(calls: Sequence[JsonObject]) -> Iterator[str]:
         source = f"nearest: {decision['nearest']['source']}"
     yield _numbers(calls)
     yield call["status"]
-    yield _code(tool_name(call))
-    yield _code(arguments_of(call))
-    yield _code(short(rule, MAX_RULE_CHARS)) if rule else _no_rule(call)
-    yield _code(short(source, MAX_RULE_CHARS)) if source else ""
+    yield f"{_code(tool_name(call))} {_code(arguments_of(call))}"
     yield _code(what_went_wrong(call))
+    named = _code(short(rule, MAX_RULE_CHARS)) if rule else _no_rule(call)
+    yield f"{named} {_code(short(source, MAX_RULE_CHARS))}" if source else named
 
 
 def _no_rule(call: JsonObject) -> str:
@@ -136,7 +135,7 @@ def _answer(document: JsonObject) -> Iterator[str]:
         return
     beginning = inert_lines(text[:_MAX_ANSWER_BYTES])
     kept = _cut(beginning, _MAX_ANSWER_BYTES)
-    yield fenced(kept)
+    yield fenced(kept.rstrip("\n"))
     if len(text) > _MAX_ANSWER_BYTES or kept != beginning:
         yield f"The answer is cut here: it has {len(text):,} characters, and the transcript holds all of them."
 

@@ -39,8 +39,13 @@ def conclusion(document: JsonObject) -> str:
     result, name = document["result"], exit_row(document)
     if result["exit_code"] is None:
         return f"{result['reason']}, no exit code: the run was killed, or its record was cut off"
-    meaning = f": {EXIT_CODES[name].meaning}" if name not in (None, "completed") else ""
+    meaning = f": {_meaning(name)}" if name not in (None, "completed") else ""
     return f"{result['reason']}, exit code {result['exit_code']}{meaning}"
+
+
+def _meaning(name: ExitName) -> str:
+    """Of the code, without the word that the reason says already."""
+    return EXIT_CODES[name].meaning.removeprefix("completed, but with ")
 
 
 def why_it_ended(document: JsonObject) -> str | None:

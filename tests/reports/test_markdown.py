@@ -33,6 +33,8 @@ def test_the_whole_summary_of_a_denied_run(records: Any) -> None:
     ]
     ending = records.result("denied", 5) | {"final_text": "See ```` there."}
     took = "took 12.3 s"
+    no_env_place = f"{code('no-env')} {code('policy.yml&#58;7')}"
+    nearest = f"default {code('nearest&#58; policy.yml&#58;4')}"
     no_push = "=no policy rule allows running &#96;git push&#96;"
     assert render_markdown(records.transcript(calls, result=ending)) == (
         f"""\
@@ -56,10 +58,10 @@ ci-agent policy explain --policy review --tool bash --args '{{"command": "git pu
 ### Denied and failed calls (3 denied, 1 error)
 
 <table>
-<tr><th>call</th><th>status</th><th>tool</th><th>arguments</th><th>rule</th><th>where it stands</th><th>why</th></tr>
-{row("&#35;1, &#35;3", "denied", "=read", "=.env", "=no-env", "=policy.yml&#58;7", "=it is secret")}
-{row("&#35;2", "denied", "=bash", "=git push", "default", "=nearest&#58; policy.yml&#58;4", no_push)}
-{row("&#35;4", "error", "=bash", "=make", "execute", "", "=exit status 2&#58; a.c&#58;1&#58; oops")}
+<tr><th>call</th><th>status</th><th>what</th><th>why</th><th>rule</th></tr>
+{row("&#35;1, &#35;3", "denied", f"{code('read')} {code('.env')}", "=it is secret", no_env_place)}
+{row("&#35;2", "denied", f"{code('bash')} {code('git push')}", no_push, nearest)}
+{row("&#35;4", "error", f"{code('bash')} {code('make')}", "=exit status 2&#58; a.c&#58;1&#58; oops", "execute")}
 </table>
 
 ### Answer

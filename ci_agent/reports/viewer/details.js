@@ -29,7 +29,7 @@ function callDetails({ seq, turn, status }, call) {
       ["stage", call.stage],
       ["output", `${call.output_bytes.toLocaleString("en")} bytes${call.truncated ? ", cut" : ""}`],
     ]),
-    ...otherDetails(call.details),
+    ...otherDetails(call),
     links(`call-${seq}`, call.explain),
   ];
 }
@@ -65,7 +65,8 @@ function decisionBlocks(decision) {
 function factTable(facts) {
   const table = element("table", "", element("tr", "", ...["it would", "", "granted by", "forbidden by"].map(headCell)));
   for (const fact of facts) {
-    const cells = [fact.kind, fact.value, fact.granted_by ?? "", fact.forbidden_by ?? ""];
+    const granted = fact.granted_by ?? (fact.forbidden_by === null ? "nobody" : "");
+    const cells = [fact.kind, fact.value, granted, fact.forbidden_by ?? ""];
     table.append(element("tr", "", ...cells.map((text) => element("td", "mono", ...plain(text)))));
   }
   return table;
@@ -92,8 +93,10 @@ function picture(part) {
   return image;
 }
 
-function otherDetails(details) {
-  const { diff, ...others } = details;
+/** What the record holds beside: the diff and the decision have been shown. */
+function otherDetails(call) {
+  const { diff, ...others } = call.details;
+  if (call.decision) delete others.decision;
   return Object.keys(others).length ? [heading("Details"), textBlock(JSON.stringify(others, null, 2))] : [];
 }
 

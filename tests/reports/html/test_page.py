@@ -60,7 +60,8 @@ def test_the_browser_may_run_the_scripts_of_the_page_and_nothing_else(records: A
 
 def test_what_our_own_words_quote_is_code(records: Any) -> None:
     page = render_html(records.transcript([], result=records.result("denied", 5)))
-    assert "<h1>denied, exit code 5: <code>--fail-on-denied</code> applies, or a rule with" in page
+    assert "<h1>denied, exit code 5</h1>" in page
+    assert '<p class="soft"><code>--fail-on-denied</code> applies, or a rule with' in page
     assert "ask <code>ci-agent policy explain</code> why" in page
 
 
