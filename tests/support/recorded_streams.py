@@ -5,15 +5,17 @@ import json
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
 
 from ci_agent.json_types import JsonObject
-from ci_agent.messages import AssistantContent, StopReason, Usage
+from ci_agent.messages import AssistantContent, StopReason, TextContent, ThinkingContent, ToolCall, Usage
 from ci_agent.provider import ContentDelta, ContentEnd, ContentEvent, ContentStart
 from ci_agent.providers.wire.assembly import Assembly
+from ci_agent.providers.wire.errors_on_wire import error_from_response
 from ci_agent.providers.wire.failures import ApiError, FailureKind
 
 _RECORDED = Path(__file__).parents[3] / "shared" / "fixtures" / "providers"
@@ -118,6 +120,35 @@ def usage_of(expected: JsonObject) -> Usage:
     """The counts that a recording says were used."""
     counts = expected["usage"]
     return Usage(counts["input"], counts["output"], counts["cache_read"], counts["cache_write"])
+
+
+def error_of(exchange: JsonObject) -> ApiError:
+    """What a recorded answer with a status of failure is read as."""
+    response = exchange["response"]
+    body = json.dumps(response["json"]).encode()
+    return error_from_response(response["status"], response["headers"], body, datetime(2026, 11, 1, tzinfo=UTC))
+
+
+def assert_says(outcome: Outcome, expected: JsonObject) -> None:
+    """The texts, thoughts, whole calls and the reason that a recording says it holds."""
+    texts = [part.text for part in outcome.content if isinstance(part, TextContent)]
+    thoughts = [part.text for part in outcome.content if isinstance(part, ThinkingContent) and part.text]
+    calls = [part for part in outcome.content if isinstance(part, ToolCall)]
+    assert "".join(texts) == expected["text"]
+    assert ("\n\n".join(thoughts) or None) == (expected["thinking"] or None)
+    assert outcome.stop_reason == expected["stop_reason"].replace("toolUse", "tool_use")
+    if outcome.error is None:  # a failed message keeps its half call, which nobody will run
+        assert [(part.id or None, part.name, json.loads(part.arguments_json)) for part in calls] == [
+            (part["id"], part["name"], part["arguments"]) for part in expected["tool_calls"]
+        ]
+
+
+def assert_cuts_are_failures(read: Callable[[Sequence[bytes]], Outcome], data: bytes) -> None:
+    """Cut at any byte, a stream is a failure that may be retried, or the same message."""
+    whole = read([data])
+    for end in range(len(data)):
+        cut = read([data[:end]])
+        assert cut == whole or (cut.error in ("truncated", "malformed") and cut.retryable), (end, cut)
 
 
 def assert_splits_change_nothing(read: Callable[[Sequence[bytes]], Outcome], data: bytes) -> None:

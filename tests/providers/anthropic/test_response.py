@@ -2,16 +2,19 @@
 
 import json
 from collections.abc import Sequence
-from datetime import UTC, datetime
 
 import pytest
+from any_json import json_of
 from hypothesis import given
 from hypothesis import strategies as st
 from recorded_streams import (
     Outcome,
+    assert_cuts_are_failures,
     assert_line_ends_change_nothing,
+    assert_says,
     assert_splits_change_nothing,
     body_of,
+    error_of,
     outcome_of,
     own_stream,
     recorded_answers,
@@ -24,7 +27,6 @@ from ci_agent.messages import AssistantContent, StopReason, TextContent, Thinkin
 from ci_agent.providers.anthropic.api import create_anthropic_api
 from ci_agent.providers.anthropic.response import read_answer, read_stream
 from ci_agent.providers.wire.assembly import Assembly
-from ci_agent.providers.wire.errors_on_wire import error_from_response
 from ci_agent.providers.wire.failures import ApiError, FailureKind
 
 EVERYTHING = own_stream("anthropic", "everything.sse")
@@ -114,12 +116,7 @@ def test_neither_splits_nor_line_ends_nor_a_byte_order_mark_matter() -> None:
 
 
 def test_a_stream_cut_at_any_byte_is_a_failure_that_may_be_retried_or_the_same_message() -> None:
-    for at in range(len(EVERYTHING)):
-        assert_cut_safely(read(EVERYTHING[:at]), ALL_OF_IT)
-
-
-def assert_cut_safely(cut: Outcome, whole: Outcome) -> None:
-    assert cut == whole or (cut.error in ("truncated", "malformed") and cut.retryable), cut
+    assert_cuts_are_failures(read_chunks, EVERYTHING)
 
 
 # Recorded traffic
@@ -132,12 +129,10 @@ ANSWERS = recorded_answers("anthropic-messages")
 def expected_of(record: JsonObject, outcome: Outcome) -> None:
     """Compare an outcome with what the recording says it means."""
     expected = record["expected"]
-    thoughts = [part.text for part in outcome.content if isinstance(part, ThinkingContent) and part.text]
-    if expected["error"] is None:  # a failed message keeps its half call, which nobody will run
+    assert_says(outcome, expected)
+    if expected["error"] is None:
         assert [seen for part in outcome.content if (seen := as_block(part)) is not None] == expected["blocks"]
-    assert "".join(part.text for part in outcome.content if isinstance(part, TextContent)) == expected["text"]
-    assert ("\n\n".join(thoughts) or None) == (expected["thinking"] or None)
-    assert outcome.stop_reason == {"toolUse": "tool_use"}.get(expected["stop_reason"], expected["stop_reason"])
+    assert (outcome.error is None) == (expected["error"] is None)
     assert (outcome.response_id, outcome.model) == (expected["response_id"], expected["model"])
     assert outcome.usage == usage_of(expected)
     assert (outcome.retryable or False) == bool(expected["error"] and expected["error"]["retryable"])
@@ -173,9 +168,7 @@ def test_the_signature_of_recorded_thinking_is_kept_byte_for_byte(record: JsonOb
 
 @pytest.mark.parametrize("record", recorded_answers("anthropic-messages", failed=True))
 def test_a_recorded_error_is_final(record: JsonObject) -> None:
-    response = record["response"]
-    body = json.dumps(response["json"]).encode()
-    error = error_from_response(404, response["headers"], body, datetime(2026, 1, 1, tzinfo=UTC))
+    error = error_of(record)
     assert (error.kind, error.retryable, error.status) == ("request", False, 404)
     assert "claude-sonet-4-5" in error.message
 
@@ -190,13 +183,10 @@ def test_a_recorded_stream_may_be_split_anywhere(record: JsonObject) -> None:
 @pytest.mark.parametrize("record", STREAMS)
 def test_a_recorded_stream_cut_at_any_byte_never_gives_another_message(record: JsonObject) -> None:
     data = body_of(record)
-    whole = read(data)
-    for at in range(len(data)):
-        cut = read(data[:at])
-        if whole.error is None:
-            assert_cut_safely(cut, whole)
-        else:
-            assert cut.error is not None
+    if read(data).error is None:
+        assert_cuts_are_failures(read_chunks, data)
+    else:
+        assert all(read(data[:end]).error is not None for end in range(len(data)))
 
 
 # How a message ends
@@ -411,44 +401,39 @@ def test_an_error_in_place_of_an_answer_is_the_failure_that_it_names() -> None:
 
 # Anything at all
 
-WORDS = st.sampled_from(
-    [
-        *("type", "index", "message", "content_block", "delta", "usage", "error", "id", "name", "input", "content"),
-        *(
-            "text",
-            "thinking",
-            "signature",
-            "tool_use",
-            "text_delta",
-            "thinking_delta",
-            "signature_delta",
-            "stop_reason",
-        ),
-        *(
-            "input_json_delta",
-            "partial_json",
-            "citations",
-            "citations_delta",
-            "citation",
-            "end_turn",
-            "server_tool_use",
-        ),
-        *("message_start", "content_block_start", "content_block_delta", "content_block_stop", "message_delta"),
-        *("message_stop", "choices", "input_tokens", "", "\ud800"),
-    ]
-)
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers(-1, 2) | st.floats(allow_nan=False) | WORDS,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=4),
-    max_leaves=12,
-)
+WORDS = [
+    *("type", "index", "message", "content_block", "delta", "usage", "error", "id", "name", "input", "content"),
+    *(
+        "text",
+        "thinking",
+        "signature",
+        "tool_use",
+        "text_delta",
+        "thinking_delta",
+        "signature_delta",
+        "stop_reason",
+    ),
+    *(
+        "input_json_delta",
+        "partial_json",
+        "citations",
+        "citations_delta",
+        "citation",
+        "end_turn",
+        "server_tool_use",
+    ),
+    *("message_start", "content_block_start", "content_block_delta", "content_block_stop", "message_delta"),
+    *("message_stop", "choices", "input_tokens", "", "\ud800"),
+]
+VALUES = json_of(WORDS)
+WORD = st.sampled_from(WORDS)
 EVENTS = st.fixed_dictionaries(
-    {"type": WORDS},
+    {"type": WORD},
     optional={"index": st.integers(0, 2) | VALUES, "content_block": VALUES, "delta": VALUES, "message": VALUES},
 )
 
 
-@given(st.lists(EVENTS | st.dictionaries(WORDS, VALUES, max_size=4), max_size=8))
+@given(st.lists(EVENTS | st.dictionaries(WORD, VALUES, max_size=4), max_size=8))
 def test_no_events_make_it_raise_anything_else(events: list[JsonObject]) -> None:
     read(stream(begin(), *events, *finish()))
 

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from any_json import JSON, deep_json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from recorded_streams import (
     Outcome,
+    assert_says,
     assert_splits_change_nothing,
     body_of,
     outcome_of,
@@ -102,17 +104,10 @@ ALL_STREAMS = [*STREAMS, *written_streams()]
 
 
 def assert_is_as_expected(outcome: Outcome, expected: JsonObject) -> None:
-    calls = [part for part in outcome.content if isinstance(part, ToolCall)]
+    assert_says(outcome, expected)
     thoughts = [part for part in outcome.content if isinstance(part, ThinkingContent)]
-    texts = [part.text for part in outcome.content if isinstance(part, TextContent)]
-    assert "".join(texts) == expected["text"]
-    assert ("\n\n".join(part.text for part in thoughts if part.text) or None) == expected["thinking"]
-    assert [(part.id, part.name, json.loads(part.arguments_json)) for part in calls] == [
-        (part["id"], part["name"], part["arguments"]) for part in expected["tool_calls"]
-    ]
     signatures = [part.replay["signature"] for part in thoughts if part.replay]
     assert [len(signature) for signature in signatures] == [opaque["length"] for opaque in expected["opaque"]]
-    assert outcome.stop_reason == expected["stop_reason"].replace("toolUse", "tool_use")
     assert outcome.usage == usage_of(expected)
     assert outcome.error is None
 
@@ -324,11 +319,6 @@ def test_what_is_no_answer_is_a_failure_that_stays(body: Json) -> None:
 
 # Whatever it is
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=8,
-)
 FIELDS = "text toolUse toolUseId name input reasoningContent reasoningText signature redactedContent delta start"
 SHAPED = st.recursive(
     JSON, lambda inner: st.dictionaries(st.sampled_from(FIELDS.split()), inner, max_size=4), max_leaves=10
@@ -358,7 +348,7 @@ def test_no_json_makes_it_raise_anything_but_an_api_error(events: list[Event], b
 
 def test_deep_input_is_no_crash() -> None:
     for depth in (90, 900, 100_000):
-        deep = '{"a":' * depth + "1" + "}" * depth
+        deep = deep_json(depth)
         data = stream(START, begin(0, "x", "ls"), delta(0, {"toolUse": {"input": deep}}), end(0), stop("tool_use"))
         assert read([data]).content == (ToolCall("x", "ls", deep),)
 

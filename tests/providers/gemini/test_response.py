@@ -3,16 +3,18 @@
 import json
 import random
 from collections.abc import Sequence
-from datetime import UTC, datetime
 
 import pytest
+from any_json import JSON, deep_json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from recorded_streams import (
     Outcome,
     assert_line_ends_change_nothing,
+    assert_says,
     assert_splits_change_nothing,
     body_of,
+    error_of,
     outcome_of,
     own_stream,
     own_streams,
@@ -26,7 +28,6 @@ from ci_agent.messages import TextContent, ThinkingContent, ToolCall, Usage
 from ci_agent.provider import ContentDelta
 from ci_agent.providers.gemini.response import read_answer, read_stream
 from ci_agent.providers.wire.assembly import Assembly
-from ci_agent.providers.wire.errors_on_wire import error_from_response
 from ci_agent.providers.wire.failures import ApiError, FailureKind
 
 
@@ -63,20 +64,13 @@ ALL_STREAMS = [*STREAMS, *own_streams("gemini")]
 
 
 def assert_is_as_expected(outcome: Outcome, expected: JsonObject) -> None:
+    assert_says(outcome, expected)
     calls = [part for part in outcome.content if isinstance(part, ToolCall)]
-    thoughts = [part.text for part in outcome.content if isinstance(part, ThinkingContent) and part.text]
-    texts = [part.text for part in outcome.content if isinstance(part, TextContent)]
-    assert "".join(texts) == expected["text"]
-    assert ("\n\n".join(thoughts) or None) == expected["thinking"]
-    assert [(part.id or None, part.name, json.loads(part.arguments_json)) for part in calls] == [
-        (part["id"], part["name"], part["arguments"]) for part in expected["tool_calls"]
-    ]
     assert [part.replay is not None for part in calls] == [
         block["has_signature"] for block in expected["blocks"] if block["type"] == "tool_call"
     ]
     signatures = [part.replay["thoughtSignature"] for part in outcome.content if part.replay]
     assert [len(signature) for signature in signatures] == [opaque["length"] for opaque in expected["opaque"]]
-    assert outcome.stop_reason == expected["stop_reason"].replace("toolUse", "tool_use")
     assert (outcome.response_id, outcome.model) == (expected["response_id"], expected["model"])
     assert outcome.usage == usage_of(expected)
     assert outcome.error is None
@@ -94,9 +88,7 @@ def test_a_recorded_answer_gives_its_message(exchange: JsonObject) -> None:
 
 @pytest.mark.parametrize("exchange", recorded_answers("google-generative-ai", failed=True))
 def test_a_recorded_failure_is_a_request_that_stays_refused(exchange: JsonObject) -> None:
-    response = exchange["response"]
-    body = json.dumps(response["json"]).encode()
-    error = error_from_response(response["status"], response["headers"], body, datetime(2026, 11, 1, tzinfo=UTC))
+    error = error_of(exchange)
     assert (error.kind, error.retryable, error.status) == ("request", False, exchange["expected"]["error"]["status"])
 
 
@@ -365,22 +357,13 @@ def test_an_error_in_a_list_of_one_is_an_error() -> None:
 # Whatever it is
 
 
-def deep(depth: int) -> str:
-    return '{"a":' * depth + "1" + "}" * depth
-
-
 @pytest.mark.parametrize("depth", [90, 300, 900, 100_000])
 @pytest.mark.parametrize("more", ["", ',"willContinue":true'])
 def test_deep_arguments_are_no_crash(depth: int, more: str) -> None:
-    part = f'{{"functionCall":{{"name":"a","args":{deep(depth)}{more}}}}}'
+    part = f'{{"functionCall":{{"name":"a","args":{deep_json(depth)}{more}}}}}'
     read([f'data: {{"candidates":[{{"content":{{"parts":[{part}]}},"finishReason":"STOP"}}]}}\n\n'.encode()])
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=8,
-)
 PATHS = st.sampled_from(["$.a", "$.a[0]", "$.a[0].b", "$['a']", "$.a[1]", "$", "", "$.a[999999]", "$..", "$.b", "a"])
 PARTIAL = st.fixed_dictionaries(
     {},

@@ -5,11 +5,13 @@ import re
 from collections.abc import Sequence
 
 import pytest
+from any_json import JSON, deep_json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from recorded_streams import (
     Outcome,
     assert_line_ends_change_nothing,
+    assert_says,
     assert_splits_change_nothing,
     body_of,
     outcome_of,
@@ -53,15 +55,7 @@ ALL_STREAMS = [*STREAMS, *own_streams("openai_chat")]
 
 
 def assert_is_as_expected(outcome: Outcome, expected: JsonObject) -> None:
-    calls = [part for part in outcome.content if isinstance(part, ToolCall)]
-    thoughts = [part.text for part in outcome.content if isinstance(part, ThinkingContent) and part.text]
-    texts = [part.text for part in outcome.content if isinstance(part, TextContent)]
-    assert "".join(texts) == expected["text"]
-    assert ("\n\n".join(thoughts) or None) == expected["thinking"]
-    assert [(call.id or None, call.name, json.loads(call.arguments_json)) for call in calls] == [
-        (call["id"], call["name"], call["arguments"]) for call in expected["tool_calls"]
-    ]
-    assert outcome.stop_reason == expected["stop_reason"].replace("toolUse", "tool_use")
+    assert_says(outcome, expected)
     assert (outcome.response_id, outcome.model) == (expected["response_id"], expected["model"])
     assert outcome.usage == expected_usage(expected["usage"], expected["usage_raw"])
     error = expected["error"]
@@ -425,10 +419,6 @@ def test_an_error_in_a_list_of_one_is_an_error() -> None:
 # Whatever it is
 
 
-def deep(depth: int) -> str:
-    return '{"a":' * depth + "1" + "}" * depth
-
-
 @pytest.mark.parametrize("depth", [90, 900, 100_000])
 def test_deep_json_anywhere_is_no_crash(depth: int) -> None:
     fields = (
@@ -437,15 +427,10 @@ def test_deep_json_anywhere_is_no_crash(depth: int) -> None:
         '"tool_calls":[{"function":{"name":"a","arguments"',
     )
     for before, after in zip(fields, ("", "", "}}]"), strict=True):
-        chunk = f'data: {{"choices":[{{"delta":{{{before}:{deep(depth)}{after}}},"finish_reason":"stop"}}]}}\n\n'
+        chunk = f'data: {{"choices":[{{"delta":{{{before}:{deep_json(depth)}{after}}},"finish_reason":"stop"}}]}}\n\n'
         read([chunk.encode()])
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=8,
-)
 FIELDS = (
     "content reasoning reasoning_content reasoning_details refusal tool_calls function_call extra_content role "
     "type text thinking index id function name arguments data summary signature"

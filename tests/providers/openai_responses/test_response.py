@@ -3,17 +3,19 @@
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from hashlib import sha256
 
 import pytest
+from any_json import json_of
 from hypothesis import given
 from hypothesis import strategies as st
 from recorded_streams import (
     Outcome,
+    assert_cuts_are_failures,
     assert_line_ends_change_nothing,
     assert_splits_change_nothing,
     body_of,
+    error_of,
     outcome_of,
     own_stream,
     recorded_answers,
@@ -26,7 +28,6 @@ from ci_agent.messages import AssistantContent, TextContent, ThinkingContent, To
 from ci_agent.providers.openai_responses.api import create_openai_responses_api
 from ci_agent.providers.openai_responses.request import ResponsesTraits
 from ci_agent.providers.openai_responses.response import read_answer, read_stream
-from ci_agent.providers.wire.errors_on_wire import error_from_response
 from ci_agent.providers.wire.failures import FailureKind
 
 EVERYTHING = own_stream("openai_responses", "everything.sse")
@@ -123,12 +124,7 @@ def test_neither_splits_nor_line_ends_nor_a_byte_order_mark_matter() -> None:
 
 
 def test_a_stream_cut_at_any_byte_is_a_failure_that_may_be_retried_or_the_same_message() -> None:
-    for at in range(len(EVERYTHING)):
-        assert_cut_safely(read(EVERYTHING[:at]), ALL_OF_IT)
-
-
-def assert_cut_safely(cut: Outcome, whole: Outcome) -> None:
-    assert cut == whole or (cut.error in ("truncated", "malformed") and cut.retryable), cut
+    assert_cuts_are_failures(read_chunks, EVERYTHING)
 
 
 # Recorded traffic
@@ -182,19 +178,14 @@ def test_a_recorded_stream_may_be_split_anywhere(record: JsonObject) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("record", STREAMS)
 def test_a_recorded_stream_cut_at_any_byte_never_gives_another_message(record: JsonObject) -> None:
-    data = body_of(record)
-    whole = read(data)
-    for at in range(len(data)):
-        assert_cut_safely(read(data[:at]), whole)
+    assert_cuts_are_failures(read_chunks, body_of(record))
 
 
 @pytest.mark.parametrize("record", recorded_answers("openai-responses", failed=True))
 def test_a_recorded_error_is_final(record: JsonObject) -> None:
-    answer = record["response"]
-    body = json.dumps(answer["json"]).encode()
-    error = error_from_response(answer["status"], answer["headers"], body, datetime(2026, 1, 1, tzinfo=UTC))
+    error = error_of(record)
     assert (error.kind, error.retryable, error.status) == ("request", False, 400)
-    assert answer["json"]["error"]["message"] in error.message
+    assert record["response"]["json"]["error"]["message"] in error.message
 
 
 # How a response ends
@@ -383,50 +374,45 @@ def test_the_cache_is_not_counted_twice_and_nothing_is_negative() -> None:
 
 # Anything at all
 
-WORDS = st.sampled_from(
-    [
-        *(
-            "type",
-            "item",
-            "output_index",
-            "content_index",
-            "delta",
-            "text",
-            "arguments",
-            "response",
-            "output",
-            "status",
-        ),
-        *("message", "reasoning", "function_call", "call_id", "id", "name", "content", "summary", "encrypted_content"),
-        *(
-            "output_text",
-            "summary_text",
-            "refusal",
-            "usage",
-            "input_tokens",
-            "error",
-            "code",
-            "completed",
-            "incomplete",
-        ),
-        *("response.output_item.added", "response.output_item.done", "response.output_text.delta", "\ud800", "{}"),
-        *("response.function_call_arguments.delta", "response.function_call_arguments.done", "response.completed"),
-        *("response.reasoning_summary_text.delta", "response.failed", "choices", "phase", "response", "incomplete", ""),
-    ]
-)
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers(-1, 2) | st.floats(allow_nan=False) | WORDS,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=4),
-    max_leaves=12,
-)
-ITEMS = st.fixed_dictionaries({"type": WORDS}, optional={"content": VALUES, "summary": VALUES, "arguments": VALUES})
+WORDS = [
+    *(
+        "type",
+        "item",
+        "output_index",
+        "content_index",
+        "delta",
+        "text",
+        "arguments",
+        "response",
+        "output",
+        "status",
+    ),
+    *("message", "reasoning", "function_call", "call_id", "id", "name", "content", "summary", "encrypted_content"),
+    *(
+        "output_text",
+        "summary_text",
+        "refusal",
+        "usage",
+        "input_tokens",
+        "error",
+        "code",
+        "completed",
+        "incomplete",
+    ),
+    *("response.output_item.added", "response.output_item.done", "response.output_text.delta", "\ud800", "{}"),
+    *("response.function_call_arguments.delta", "response.function_call_arguments.done", "response.completed"),
+    *("response.reasoning_summary_text.delta", "response.failed", "choices", "phase", "response", "incomplete", ""),
+]
+VALUES = json_of(WORDS)
+WORD = st.sampled_from(WORDS)
+ITEMS = st.fixed_dictionaries({"type": WORD}, optional={"content": VALUES, "summary": VALUES, "arguments": VALUES})
 EVENTS = st.fixed_dictionaries(
-    {"type": WORDS, "output_index": st.integers(0, 2) | VALUES},
+    {"type": WORD, "output_index": st.integers(0, 2) | VALUES},
     optional={"item": ITEMS | VALUES, "delta": VALUES, "text": VALUES, "arguments": VALUES, "response": VALUES},
 )
 
 
-@given(st.lists(EVENTS | st.dictionaries(WORDS, VALUES, max_size=4), max_size=8))
+@given(st.lists(EVENTS | st.dictionaries(WORD, VALUES, max_size=4), max_size=8))
 def test_no_events_make_it_raise_anything_else(events: list[JsonObject]) -> None:
     read(stream(*events, last()))
 

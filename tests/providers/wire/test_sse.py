@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
+from any_json import JSON
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -96,13 +97,6 @@ def test_a_long_line_byte_by_byte_takes_time_in_proportion() -> None:
 def test_no_bytes_raise_anything_else(chunks: list[bytes]) -> None:
     with suppress(ApiError):
         list(read_json_events(iter([b"data: ", *chunks])))
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=8,
-)
 
 
 @given(st.dictionaries(st.text(max_size=5), JSON, max_size=4), st.sampled_from([1, 2, 3, 7, 1000]))
