@@ -14,10 +14,11 @@ from ci_agent.policy.call_access import call_access, closed_places, folders_of_g
 from ci_agent.policy.decide import Policy
 from ci_agent.policy.judge import Verdict
 from ci_agent.policy.protected import Surroundings
+from ci_agent.sandbox import landlock
 from ci_agent.sandbox.access import Access, lies_in
 from ci_agent.sandbox.confinement import Confine, Confined, ConfineReader
 from ci_agent.sandbox.private_folder import PrivateFolder
-from ci_agent.sandbox.ruleset import TooManyEntriesError
+from ci_agent.sandbox.ruleset import TooManyEntriesError, ruleset_without_sandbox
 from ci_agent.sandbox.sandbox import Sandbox, confine
 from ci_agent.sandbox.secret_places import secret_places
 from ci_agent.tools.beneath import best_way_in, enter_folder
@@ -46,6 +47,7 @@ def create_confine(
     """
     places = secret_places(filter(None, (policy.site.around.home, _home_of_user())))
     closed = closed_places(policy, places, secret_files)
+    apart = ruleset_without_sandbox(landlock.abi()) if sandbox.kind == "none" else None
 
     def confine_call(arguments: JsonObject) -> Confined:
         temporary = _temporary(folder)
@@ -54,7 +56,7 @@ def create_confine(
             raise ToolError("what this command would do has changed since it was allowed, so it was not run; try again")
         environment = {**_for_git(git_settings, verdicts), "TMPDIR": temporary}
         if sandbox.kind == "none":
-            return Confined(environment=environment)
+            return Confined(apart, environment)
         access = call_access(policy, verdicts, closed).with_writable(temporary)
         environment |= _private_caches(access, policy.site.around, temporary)
         _make(access.missing)

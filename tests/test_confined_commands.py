@@ -14,6 +14,7 @@ from ci_agent.sandbox import landlock
 from ci_agent.sandbox.confinement import Confined, Wrapper
 from ci_agent.sandbox.landlock import Ruleset
 from ci_agent.sandbox.private_folder import PrivateFolder
+from ci_agent.sandbox.ruleset import ruleset_without_sandbox
 from ci_agent.sandbox.sandbox import Sandbox
 from ci_agent.tools.ripgrep import Ripgrep, may_match
 from ci_agent.workspace import open_workspace
@@ -74,7 +75,8 @@ def test_each_call_gets_its_own_ruleset(policy: Policy, temporary: Path) -> None
 
 
 def test_without_a_sandbox_a_call_still_gets_its_folder_for_temporary_files(policy: Policy, temporary: Path) -> None:
-    assert confined(policy, temporary, "pytest", Sandbox("none")) == Confined(environment={"TMPDIR": str(temporary)})
+    apart = ruleset_without_sandbox(landlock.abi())
+    assert confined(policy, temporary, "pytest", Sandbox("none")) == Confined(apart, {"TMPDIR": str(temporary)})
 
 
 def test_bubblewrap_gets_the_same(policy: Policy, temporary: Path) -> None:

@@ -72,6 +72,8 @@ class Ruleset:
     connect_ports: tuple[int, ...] = ()
     bind_ports: tuple[int, ...] = ()
     scopes: int = 0
+    keeps_capabilities: bool = False
+    """Whether root keeps all that it has."""
 
 
 class _RulesetAttributes(ctypes.Structure):
@@ -130,7 +132,7 @@ class Domain:
     descriptor: int
     """To be closed by whoever has built it."""
     capabilities: "ctypes.Array[_CapabilityWord] | None"
-    """What to keep of them; None: there are none to give up."""
+    """What to keep of them; None: none are to be given up."""
 
 
 def restrict(ruleset: Ruleset) -> None:
@@ -161,7 +163,7 @@ def build(ruleset: Ruleset) -> Domain:
     except OSError:
         os.close(descriptor)
         raise
-    return Domain(descriptor, _capabilities_to_keep(libc))
+    return Domain(descriptor, None if ruleset.keeps_capabilities else _capabilities_to_keep(libc))
 
 
 def enter(domain: Domain) -> None:
@@ -194,6 +196,7 @@ def ruleset_from_json(value: JsonObject) -> Ruleset:
         connect_ports=tuple(value["connect_ports"]),
         bind_ports=tuple(value["bind_ports"]),
         scopes=value["scopes"],
+        keeps_capabilities=value["keeps_capabilities"],
     )
 
 

@@ -62,6 +62,13 @@ def ruleset_for(access: Access, abi: int) -> Ruleset:
     )
 
 
+def ruleset_without_sandbox(abi: int) -> Ruleset | None:
+    """For a command that is in no sandbox: it may do all but signal, trace or look into a process outside of its call,
+    such as the one that keeps its time. None: this version of the interface cannot forbid that alone."""
+    scopes = landlock.handled_scopes(abi) & landlock.SCOPE_SIGNAL
+    return Ruleset(grants=(), handled_files=0, scopes=scopes, keeps_capabilities=True) if scopes else None
+
+
 def _readable(top: str, hidden: Sequence[str]) -> list[str]:
     """The fewest paths that hold everything beneath the top but what is hidden."""
     readable: list[str] = []

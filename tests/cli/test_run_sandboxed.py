@@ -207,14 +207,46 @@ def test_attack_hide_a_secret_among_too_many_files(calls: Calls, workspace: Path
     )
 
 
-@needs_landlock
-def test_attack_signal_ci_agent(calls: Calls, workspace: Path) -> None:
-    if landlock.abi() < 6:
-        pytest.skip("this version of Landlock does not keep signals in")
-    kill = "pid=$$; while pid=$(cut -d' ' -f4 /proc/$pid/stat); [ $pid -gt 1 ]; do kill -9 $pid || true; done; echo end"
-    call, after = calls(attack(workspace, kill), "ls attack.sh")
+needs_scopes = pytest.mark.skipif(landlock.abi() < 6, reason="this version of Landlock does not keep signals in")
+
+ALL_ABOVE = "pid=$$; while pid=$(cut -d' ' -f4 /proc/$pid/stat); [ $pid -gt 1 ]; do {} $pid || true; done; echo end"
+
+
+@needs_scopes
+@pytest.mark.parametrize("sandbox", ["auto", "off"])
+@pytest.mark.parametrize("signal", ["KILL", "STOP", "TERM"])
+def test_attack_signal_ci_agent(calls: Calls, workspace: Path, signal: str, sandbox: str) -> None:
+    kill = ALL_ABOVE.format(f"kill -{signal}")
+    call, after = calls(attack(workspace, kill), "ls attack.sh", sandbox=sandbox)
     assert (call["status"], after["status"]) == ("ok", "ok")
     assert "Operation not permitted" in text_of(call)
+
+
+@needs_scopes
+@pytest.mark.parametrize("sandbox", ["auto", "off"])
+def test_attack_trace_ci_agent(calls: Calls, workspace: Path, sandbox: str) -> None:
+    """PTRACE_ATTACH (16), which stops a process as SIGSTOP does, and reading memory."""
+    (workspace / "trace.py").write_text(
+        "import ctypes, sys\nlibc = ctypes.CDLL(None, use_errno=True)\n"
+        "print('traced' if libc.ptrace(16, int(sys.argv[1]), 0, 0) == 0 else f'errno {ctypes.get_errno()}')\n"
+        "try:\n    open(f'/proc/{sys.argv[1]}/mem').close()\n    print('traced')\nexcept OSError: pass\n"
+    )
+    call, after = calls(attack(workspace, ALL_ABOVE.format("python3 trace.py")), "ls attack.sh", sandbox=sandbox)
+    assert (call["status"], after["status"]) == ("ok", "ok")
+    assert "errno 1\n" in text_of(call)
+    assert "traced" not in text_of(call)
+
+
+def test_without_a_sandbox_root_keeps_all_that_it_can(calls: Calls, workspace: Path) -> None:
+    show = "grep CapEff /proc/self/status"
+    (call,) = calls(attack(workspace, show), sandbox="off")
+    here = subprocess.run(show, shell=True, capture_output=True, text=True, check=True).stdout
+    assert text_of(call) == here
+
+
+def test_without_a_sandbox_processes_of_a_call_signal_each_other(calls: Calls, workspace: Path) -> None:
+    (call,) = calls(attack(workspace, "sleep 60 & kill -9 $! && wait; echo $?"), sandbox="off")
+    assert text_of(call).endswith("0\n")
 
 
 def test_a_bubblewrap_is_used_where_there_is_no_landlock(
