@@ -64,6 +64,8 @@ class DiskBudget:
     seen: dict[str, Listing] = field(default_factory=dict)
     globs: dict[tuple[str, Path], list[str]] = field(default_factory=dict)
     """The names that the globs of the call become, by the folder that they are matched in."""
+    found_in: set[Path] = field(default_factory=set)
+    """Folders of which commands get the names of files while the call runs."""
     targets: dict[str, str] = field(default_factory=dict)
     """Where links lead that have been followed, and the folders that hold them."""
     around: "DiskBudget | None" = None
@@ -80,7 +82,15 @@ class DiskBudget:
 
     def part(self, entries: int) -> "DiskBudget":
         """No more than so many of the entries that are left."""
-        return DiskBudget(entries, most=entries, seen=self.seen, globs=self.globs, targets=self.targets, around=self)
+        return DiskBudget(
+            entries,
+            most=entries,
+            seen=self.seen,
+            globs=self.globs,
+            found_in=self.found_in,
+            targets=self.targets,
+            around=self,
+        )
 
     def spend_entries(self, count: int) -> None:
         if self.around is not None:

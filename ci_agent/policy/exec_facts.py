@@ -7,11 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from ci_agent.policy.disk import walk
 from ci_agent.policy.effects import Effects, FileUse, UrlUse
-from ci_agent.policy.facts import ExecFact, FileFact, NetFact, Origin, Span, Spellings, UnknownFact
+from ci_agent.policy.facts import ExecFact, FileFact, NetFact, Span, Spellings, UnknownFact
 from ci_agent.policy.file_facts import Place, file_fact, possible_texts, use_facts
 from ci_agent.policy.followed_links import follows_links, links_out
+from ci_agent.policy.found_names import certain, may_be_option
 from ci_agent.policy.possible_files import possible_files
 from ci_agent.policy.programs.pathspecs import WORK_TREE
 from ci_agent.policy.reading import Reading, Scene
@@ -26,8 +26,6 @@ _OPEN = ("*", "?", "[", "-")
 
 _MADE_ANEW = re.compile(r"[\s*?\[\\]")
 """What an unquoted variable does not bring through: it is split, and matched against names again."""
-
-_CUT_BY_XARGS = re.compile(r"""[\s'"\\]""")
 
 
 class Run(NamedTuple):
@@ -54,8 +52,11 @@ def read_run(
         return place.unknown(f"in which folder {words[0].text} runs is not known")
     if words[0].literal is None:
         return place.unknown(f"which program {words[0].text} means is not known")
+    words, problem = certain(words, place, scene.origin)
     effects = reading.site.interpret(words, input_names=scene.input_names)
-    found = [*_doubts(words, effects, place, scene.origin), *_files(reading.site, words, effects, place, scene)]
+    if problem is not None and effects.problem is not None:
+        effects = effects._replace(problem=problem)
+    found = [*_doubts(words, effects, place), *_files(reading.site, words, effects, place, scene)]
     requests = [_request(use, scene) for use in effects.urls]
     reading.spend_combinations(effects.tried)
     perhaps: list[FileFact] = []
@@ -184,7 +185,7 @@ def _files(
         for fact in use_facts(site, use, at):
             yield fact
             if isinstance(fact, FileFact) and (found or follows):
-                yield from _linked(site, fact, at, found)
+                yield from linked(site, fact, at, found)
 
 
 def _printed(effects: Effects, place: Place) -> list[FileFact]:
@@ -201,10 +202,11 @@ def _any_is_there(words: tuple[Word, ...], folder: Path) -> bool:
     return any("\0" not in word.text and os.path.lexists(folder / word.text) for word in words)
 
 
-def _linked(site: Site, folder: FileFact, place: Place, found: bool) -> Iterator[FileFact | UnknownFact]:
+def linked(site: Site, folder: FileFact, place: Place, found: bool) -> Iterator[FileFact | UnknownFact]:
     """What is read by way of the links in a folder."""
     if folder.effect != "read" or not folder.recursive:
         return
+    place.budget.found_in.add(folder.path)
     budget_at = partial(place.budget.at, workspace=site.workspace.root)
     for link, target in links_out(folder.path, folder.selection, budget_at, found=found):
         fact = file_fact(site, str(target), "read", place, beneath=[])
@@ -221,39 +223,9 @@ def _request(use: UrlUse, scene: Scene) -> NetFact | UnknownFact:
         return scene.unknown(f"{text} is no plain URL: {error}", use.url.span)
 
 
-def _doubts(words: tuple[Word, ...], effects: Effects, place: Place, origin: Origin | None) -> Iterator[UnknownFact]:
+def _doubts(words: tuple[Word, ...], effects: Effects, place: Place) -> Iterator[UnknownFact]:
     if effects.problem is not None:
         yield place.unknown(effects.problem)
     for at in effects.may_be_options:
-        if _may_be_option(words[at], place):
+        if may_be_option(words[at], place):
             yield place.unknown(f"{words[at].text} may become an option: put `--` or `./` before it")
-    for word in words:
-        if word.beneath and word.splits and not _ends_at_nul(origin) and _has_odd_name(word, place):
-            yield place.unknown("a file name with blanks or quotes would be cut: use find -print0 and xargs -0")
-
-
-def _may_be_option(word: Word, place: Place) -> bool:
-    """Whether a name that the word becomes begins with a dash, as far as the disk tells."""
-    if word.beneath:
-        return any(name.startswith("-") for name in _names_beneath(word, place))
-    texts = possible_texts(word, place)
-    return texts is None or any(text.startswith("-") for text in texts)
-
-
-def _has_odd_name(word: Word, place: Place) -> bool:
-    return any(_CUT_BY_XARGS.search(name) for name in _names_beneath(word, place))
-
-
-def _ends_at_nul(origin: Origin | None) -> bool:
-    """The outer command, `xargs -0`, takes whole names."""
-    return origin is not None and any(word.literal in ("-0", "--null") for word in origin.command.words)
-
-
-def _names_beneath(word: Word, place: Place) -> Iterator[str]:
-    """Every name, without its folder, that a word made of file names may end in; `-` when that is not known."""
-    for base in word.beneath:
-        for text in possible_texts(base, place) or ["-"]:
-            yield text
-            if place.folder is not None:
-                for _, listing in walk(place.folder / text, place.budget):
-                    yield from (entry.name for entry in listing.entries)

@@ -1,18 +1,19 @@
 """A shell call becomes facts: every command that bash might run, wherever it stands, and every file it opens."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 from ci_agent.json_types import JsonObject
 from ci_agent.policy.disk import DiskBudget
 from ci_agent.policy.effects import FileEffect, FileUse, InnerCommand
-from ci_agent.policy.exec_facts import Run, read_run, resolve_folder
+from ci_agent.policy.exec_facts import Run, linked, read_run, resolve_folder
 from ci_agent.policy.facts import ExecFact, Fact, FileFact, Origin, Span, UnknownFact
-from ci_agent.policy.file_facts import possible_texts, reaches_no_file, use_facts
+from ci_agent.policy.file_facts import Place, possible_texts, reaches_no_file, use_facts
+from ci_agent.policy.found_names import certain
 from ci_agent.policy.landings import with_landings
-from ci_agent.policy.programs.names import names_printed
+from ci_agent.policy.printed_names import input_names, with_names
 from ci_agent.policy.reading import Reading, Scene
 from ci_agent.policy.shell.program import (
     BoundExceededError,
@@ -76,34 +77,21 @@ def _script(reading: Reading, text: str, scene: Scene) -> Iterator[Fact]:
     # Of what another shell starts with, and of what `eval` finds, nothing is certain.
     environment = reading.site.environment if scene.origin is None else {}
     try:
-        commands = reading.site.analyse(text, environment, scene.dialect).commands
+        program = reading.site.analyse(text, environment, scene.dialect)
     except UnparsableError as error:
         yield scene.unknown(error.reason, error.span)
         return
-    for command in commands:
-        yield from _command(reading, command, scene, _input_names(commands, command))
+    for command in with_names(program):
+        yield from _command(reading, command, scene, input_names(program.commands, command))
 
 
-def _input_names(commands: Sequence[Command], command: Command) -> tuple[Word, ...] | None:
-    """What `xargs` will read from the pipe; of interest to it alone."""
-    if command.reads_from is None or all(word.literal != "xargs" for word in command.words):
-        return None
-    chain = [command]
-    while chain[-1].reads_from is not None:
-        chain.append(commands[chain[-1].reads_from])
-    names: tuple[Word, ...] | None = None
-    for feeder in reversed(chain[1:]):
-        names = None if feeder.function or not feeder.words else names_printed(feeder.words, names)
-    return names
-
-
-def _command(reading: Reading, command: Command, scene: Scene, input_names: tuple[Word, ...] | None) -> Iterator[Fact]:
+def _command(reading: Reading, command: Command, scene: Scene, names_read: tuple[Word, ...] | None) -> Iterator[Fact]:
     reading.spend_command(scene.depth, command.words)
     folder, problem = _entered(reading, scene.folder, command.folder)
     if problem is not None:
         yield scene.unknown(problem, command.span)
     names = tuple(assignment.name for assignment in command.assignments)
-    here = scene.of_command(folder, names, input_names)
+    here = scene.of_command(folder, names, names_read)
     runs_program = bool(command.words) and not (command.function and not here.inherited)
     inputs: list[FileFact] = []
     for redirect in command.redirects:
@@ -165,6 +153,9 @@ def _bare_assignments(site: Site, command: Command, scene: Scene) -> Iterator[Un
 
 def _redirect(reading: Reading, redirect: Redirect, scene: Scene) -> Iterator[FileFact | UnknownFact]:
     place = scene.place(reading, redirect.span)
+    if redirect.target.beneath and redirect.mode == "read":
+        yield from _read_by_name(reading, redirect.target, place)
+        return
     texts = possible_texts(redirect.target, place)
     # In a loop, one after the other; a glob that matches several files is an error of bash.
     one_each = redirect.target.kind == "choice" and not redirect.target.splits
@@ -179,6 +170,20 @@ def _redirect(reading: Reading, redirect: Redirect, scene: Scene) -> Iterator[Fi
         for effect in _REDIRECT_EFFECTS[redirect.mode]:
             if not reaches_no_file(text, effect):
                 yield from use_facts(reading.site, FileUse(effect, target), place)
+
+
+def _read_by_name(reading: Reading, target: Word, place: Place) -> Iterator[FileFact | UnknownFact]:
+    """A file of those that another command names; where its name may be cut, nobody knows which."""
+    (known,), problem = certain((target,), place, None)
+    if problem is not None or target.splits:
+        yield place.unknown(problem or f"which file {target.text} means is not known")
+        return
+    for base in known.beneath:
+        use = FileUse("read", base, recursive=True, selection=base.selection)
+        for fact in use_facts(reading.site, use, place):
+            yield fact
+            if isinstance(fact, FileFact):
+                yield from linked(reading.site, fact, place, found=True)
 
 
 def _run(

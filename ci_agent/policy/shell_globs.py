@@ -36,6 +36,8 @@ def expand_glob(pattern: str, folder: Path, budget: DiskBudget) -> list[str]:
         budget.spend_entries(_COST_AGAIN * len(known))
         return known
     names = budget.globs[pattern, folder] = _expanded(pattern, folder, budget)
+    fixed = re.split(r"[*?\[\\]", pattern)[0].rpartition("/")
+    budget.found_in.add(folder / (fixed[0] + fixed[1]))
     return names
 
 

@@ -26,6 +26,7 @@ _GIT_ONLY_SHOWS: Final = frozenset(
     {"list", "show", "--check", "--stat", "--numstat", "--summary", "status", "--cached"}
 )
 _GIT_TAKES_VALUE: Final = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env"})
+_ODD: Final = re.compile(r"""[^!-~]|['"\\*?\[\]]""")
 _LINK_OPTION: Final = re.compile(r"-[A-Za-z]*[ls]|--(link|symbolic-link|links)")
 
 
@@ -37,12 +38,23 @@ def stale_paths(facts: Sequence[Fact], budget: DiskBudget) -> Iterator[UnknownFa
     if makers:
         yield from _through_links(makers, facts, budget)
     yield from _through_unpacked(named, facts)
-    if any(file.path.name.startswith("-") for fact in facts for file in _files(fact) if file.effect == "write"):
-        for fact in facts:
-            if isinstance(fact, ExecFact) and fact.has_open_glob:
-                yield UnknownFact(
-                    "a glob may become a name with a dash that is made here", argument="command", span=fact.span
-                )
+    yield from _by_made_names([fact for _, fact in named], facts)
+
+
+def _by_made_names(commands: Sequence[ExecFact], facts: Sequence[Fact]) -> Iterator[UnknownFact]:
+    """A doubt for each command that may be given a name which the call makes, and take it for something else."""
+    made = [file.path for fact in facts for file in _files(fact) if file.effect == "write"]
+    has_dash = any(path.name.startswith("-") for path in made)
+    is_odd = any(_ODD.search(part) for path in made for part in path.parts)
+    for command in commands if has_dash or is_odd else ():
+        takes_names = _takes_names(command)
+        is_odd = any(_ODD.search(os.path.relpath(path, command.folder)) for path in made)
+        if has_dash and (command.has_open_glob or takes_names):
+            why = "a glob or a list may hold a name with a dash that is made here"
+            yield UnknownFact(why, argument="command", span=command.span)
+        elif is_odd and takes_names:
+            why = "a name with blanks or special characters that is made here may be among the names, and be cut"
+            yield UnknownFact(why, argument="command", span=command.span)
 
 
 def _through_links(makers: Sequence[ExecFact], facts: Sequence[Fact], budget: DiskBudget) -> Iterator[UnknownFact]:
@@ -53,13 +65,34 @@ def _through_links(makers: Sequence[ExecFact], facts: Sequence[Fact], budget: Di
                 made.setdefault(fold_names(names_of(file.written)), {})[id(maker)] = maker
     sizes = sorted({len(names) for names in made})
     links: dict[int, bool] = {}
+    yield from _found_links(made, links, budget)
     for fact in facts:
         for file in _files(fact):
             names = fold_names(names_of(file.written))
             above = [made[names[:size]] for size in sizes if names[:size] in made]
+            if _takes_names(fact):
+                above += [maker for each, maker in made.items() if each[: len(names)] == names]
             if any(_makes_links(maker, links, budget) for each in above for maker in _without(each, fact)):
                 why = f"{file.written} may be made a link in the same call; use it in a call of its own"
                 yield UnknownFact(why, argument=file.argument, span=file.span)
+
+
+def _found_links(
+    made: Mapping[Names, Mapping[int, ExecFact]], links: dict[int, bool], budget: DiskBudget
+) -> Iterator[UnknownFact]:
+    """A doubt for a link that is made where a glob, or another command, finds names."""
+    places = [fold_names(names_of(Path(os.path.normpath(folder)))) for folder in budget.found_in]
+    for names, makers in made.items():
+        for maker in makers.values():
+            if any(names[: len(place)] == place for place in places) and _makes_links(maker, links, budget):
+                why = "a link that is made here may be among the names that a glob or another command finds"
+                yield UnknownFact(why, argument="command", span=maker.span)
+                return
+
+
+def _takes_names(fact: Fact) -> bool:
+    """Whether it is given names of files that are found while the call runs."""
+    return isinstance(fact, ExecFact) and any(word.beneath for word in fact.words)
 
 
 def _without(makers: Mapping[int, ExecFact], fact: Fact) -> Iterator[ExecFact]:

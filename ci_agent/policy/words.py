@@ -16,6 +16,10 @@ class Selection:
     """Names of folders that are passed by, with all beneath them (`.git`); a file of such a name is not."""
     plain_files: bool = False
     """Neither folders nor links are among them (`find -type f`)."""
+    tracked: bool = False
+    """What git tracks is among them, even if the disk does not hold it."""
+    gone: bool = False
+    """Among them are names of which neither the disk nor git's index tells: of files that are gone."""
 
 
 EVERYTHING: Final = Selection()
@@ -64,6 +68,15 @@ class Word(NamedTuple):
     (`splits`) or an empty one."""
     edits: tuple[Edit, ...] = ()
     """For a `glob` among the `choices` of another word: what is made of each name, in this order."""
+    printed_by: int | None = None
+    """For an `unknown` word: the command, by its place in the program, of whose output it is a line or a word, or any
+    number of words when it `splits`."""
+    some: bool = False
+    """For one of any number of words (`splits`): it is one at least."""
+    line: bool = False
+    """It is a whole line of the output: nothing has cut it at blanks."""
+    whole: bool = False
+    """It is all that the command printed, in one word."""
     pipe: bool = False
     """For an `unknown` word: the path of a pipe that the shell makes (`<(...)`), not of a file."""
 

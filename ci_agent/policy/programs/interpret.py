@@ -36,9 +36,27 @@ def interpret(words: Sequence[Word], *, input_names: tuple[Word, ...] | None = N
     """
     words = tuple(words)
     effects = _interpret(words, input_names)
+    if any(map(_may_be_none, words)):
+        effects = _together([effects, _without_names(words, input_names)])
     if effects.problem is not None and any(word.kind == "choice" for word in words):
         return _each_alternative(words, input_names) or effects
     return effects
+
+
+def _may_be_none(word: Word) -> bool:
+    """A list of names that may be empty: without them some programs take the whole folder."""
+    return word.splits and bool(word.beneath) and not word.some
+
+
+def _without_names(words: tuple[Word, ...], input_names: tuple[Word, ...] | None) -> Effects:
+    kept = [at for at, word in enumerate(words) if not _may_be_none(word)]
+    effects = _interpret(tuple(words[at] for at in kept), input_names)
+    return effects._replace(
+        hazards=tuple((kept[at], why) for at, why in effects.hazards),
+        looked_through=tuple(kept[at] for at in effects.looked_through),
+        may_be_options=tuple(kept[at] for at in effects.may_be_options),
+        code=tuple((kept[at], begins) for at, begins in effects.code),
+    )
 
 
 def program_name(word: Word) -> str | None:

@@ -1,15 +1,17 @@
 """Which names of files a command prints, so that what `xargs` does with them can be known."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
 from ci_agent.policy.effects import FileUse
 from ci_agent.policy.programs.draft import Draft
 from ci_agent.policy.programs.interpret import parse_levels
-from ci_agent.policy.programs.languages.find import follows_links, selection_before
-from ci_agent.policy.programs.options import Parsed
+from ci_agent.policy.programs.languages.find import follows_links
+from ci_agent.policy.programs.languages.find_tests import selections
+from ci_agent.policy.programs.options import Operand, Parsed
 from ci_agent.policy.programs.pathspecs import WORK_TREE, use_pathspec
-from ci_agent.policy.words import Selection, Word, literal_word
+from ci_agent.policy.words import EVERYTHING, Selection, Word, literal_word
 
 _FIND_OTHER_OUTPUT = frozenset({"-printf", "-ls", "-exec", "-execdir", "-ok", "-okdir", "-fprintf", "-fls"})
 _FIND_OUTPUT = frozenset({"-print", "-print0"})
@@ -22,6 +24,13 @@ _FILTERS = {
 }
 """Programs that pass on whole lines of their input, and the options with which they do something else."""
 
+_NUL = frozenset({"-z", "-Z", "-0", "-print0", "--null", "--print0", "-fprint0"})
+_NUL_CLUSTER = re.compile(r"-[A-Za-z]*[zZ0][A-Za-z0-9]*")
+_GIT_LOOKS_HERE = frozenset({"--no-pager", "-P", "--no-optional-locks"})
+_TRACKED = Selection(without=(".git",), tracked=True)
+_ENDING = re.compile(r"\\\.(?:(?P<one>[A-Za-z0-9_]+)|\((?P<several>[A-Za-z0-9_]+(?:\|[A-Za-z0-9_]+)+)\))\$")
+"""`\\.py$`, and in extended expressions `\\.(js|ts)$`."""
+
 
 def names_printed(words: Sequence[Word], input_names: tuple[Word, ...] | None = None) -> tuple[Word, ...] | None:
     """The folders and files at or beneath which every line of the output is; None when it may print anything else.
@@ -29,7 +38,7 @@ def names_printed(words: Sequence[Word], input_names: tuple[Word, ...] | None = 
     `input_names` is the same of the lines that the command reads.
     """
     levels = parse_levels(words)
-    if not levels or any(level.problem for level in levels):
+    if not levels or any(level.problem for level in levels) or _is_elsewhere(levels):
         return None
     last = levels[-1]
     name = last.profile.name
@@ -38,8 +47,24 @@ def names_printed(words: Sequence[Word], input_names: tuple[Word, ...] | None = 
     if name in ("git ls-files", "git diff", "rg", "grep") and _prints_names(last):
         return _searched(last)
     if name in _FILTERS and input_names is not None and _passes_lines(last):
-        return input_names
+        return _ending_so(input_names, last) if name == "grep" else input_names
     return None
+
+
+def ends_names_by_nul(words: Sequence[Word]) -> bool:
+    """Whether the command may print names that something else than a line break ends."""
+    texts = {word.literal for word in words}
+    return not _NUL.isdisjoint(texts) or any(_NUL_CLUSTER.fullmatch(text or "") for text in texts)
+
+
+def _is_elsewhere(levels: Sequence[Parsed]) -> bool:
+    """Git is told to look at another repository, or in another way."""
+    return any(
+        found.option.name not in _GIT_LOOKS_HERE
+        for level in levels
+        if level.profile.name == "git"
+        for found in level.options
+    )
 
 
 def _found(parsed: Parsed) -> tuple[Word, ...] | None:
@@ -52,9 +77,51 @@ def _found(parsed: Parsed) -> tuple[Word, ...] | None:
     roots = tuple(words[start:end]) or (literal_word("."),)
     if follows_links(texts) or any(root.kind == "unknown" for root in roots):
         return None
-    printed = next((i for i in range(end, len(texts)) if texts[i] in _FIND_OUTPUT), len(texts))
-    selection = selection_before(parsed, end, printed)
+    printed = [i for i in range(end, len(texts)) if texts[i] in _FIND_OUTPUT]
+    reaching, passed = selections(parsed, end)
+    selection = EVERYTHING if len(printed) > 1 else reaching[printed[0]] if printed else passed
     return tuple(root._replace(selection=selection) for root in roots)
+
+
+def _ending_so(names: tuple[Word, ...], parsed: Parsed) -> tuple[Word, ...]:
+    """Of the names, those that end in one of what `grep '\\.py$'` asks for."""
+    pattern = parsed.operands[0].word.literal if parsed.operands else None
+    asked = {found.option.name for found in parsed.options}
+    match = _ENDING.fullmatch(pattern or "") if asked <= {"-E", "--extended-regexp"} else None
+    if match is None or (match["several"] is not None and not asked):
+        return names
+    endings = tuple(f".{ending}".casefold() for ending in (match["one"] or match["several"]).split("|"))
+    return tuple(word._replace(selection=replace(word.selection, endings=endings)) for word in names)
+
+
+def _changed(parsed: Parsed) -> tuple[Word, ...] | None:
+    """What `git diff --name-only` prints: names from the top, wherever the paths are relative to."""
+    end = parsed.dash_dash if parsed.dash_dash is not None else len(parsed.operands) + len(parsed.options) + 1
+    named = _listed(parsed, [operand for operand in parsed.operands if operand.at > end])
+    gone = not _names_are_there(parsed)
+    here = literal_word(".")
+    return named and tuple(here._replace(selection=replace(word.selection, gone=gone)) for word in named)
+
+
+def _names_are_there(parsed: Parsed) -> bool:
+    """Whether `git diff --name-only` names only what the index or the disk holds: no file that is gone since.
+
+    Against the index, every name is in it. Against another revision, a deleted file is named too, unless
+    `--diff-filter` leaves it out; then each name is in what is compared with: the files, the index, or HEAD.
+    """
+    end = parsed.dash_dash
+    compared = [operand.word for operand in parsed.operands if end is None or operand.at < end]
+    if not compared and not parsed.has("--cached", "--staged"):
+        return True
+    filters = [value.literal or "D" for _, value in parsed.values("--diff-filter")]
+    leaves_out = bool(filters) and ("d" in filters[-1] or ("D" not in filters[-1] and filters[-1].isupper()))
+    return leaves_out and len(compared) <= 1 and all(map(_ends_here, compared))
+
+
+def _ends_here(revision: Word) -> bool:
+    texts = revision.stand_ins or ((revision.literal or revision.text),)
+    ends = [text.partition("..")[2].removeprefix(".") for text in texts if ".." in text]
+    return all(end in ("", "HEAD", 'HEAD"') for end in ends)
 
 
 def _prints_names(parsed: Parsed) -> bool:
@@ -71,27 +138,30 @@ def _prints_names(parsed: Parsed) -> bool:
 def _searched(parsed: Parsed) -> tuple[Word, ...] | None:
     """Where a search looks: its operands, or the folder that it runs in."""
     if parsed.profile.name == "git ls-files" and parsed.operands:
-        return _listed(parsed)
+        return _listed(parsed, parsed.operands)
+    if parsed.profile.name == "git diff":
+        return _changed(parsed)
     if parsed.profile.name.startswith("git"):
-        return (literal_word(".")._replace(selection=Selection(without=(".git",))),)
+        return (literal_word(".")._replace(selection=_TRACKED),)
     first = 0 if parsed.has(*parsed.profile.instead) else 1
     return tuple(operand.word for operand in parsed.operands[first:]) or (literal_word("."),)
 
 
-def _listed(parsed: Parsed) -> tuple[Word, ...] | None:
+def _listed(parsed: Parsed, pathspecs: Sequence[Operand]) -> tuple[Word, ...] | None:
     """What `git ls-files PATHSPEC...` prints: what the pathspecs let through; None for names that may climb."""
     here = literal_word(".")
     draft = Draft()
-    for operand in parsed.operands:
+    for operand in pathspecs:
         text = operand.word.literal
         if text is not None and text.startswith(":") and not text.startswith((":!", ":^", ":(exclude)")):
             return None
         # A glob of the shell that matches nothing becomes a pattern of git.
         use_pathspec(draft, here if operand.word.kind == "glob" else operand.word, "read")
     uses = draft.files or [FileUse("read", here, recursive=True, selection=WORK_TREE)]
-    if parsed.has("--full-name"):
-        return tuple(here._replace(selection=replace(use.selection)) for use in uses)
-    return tuple(use.path._replace(selection=use.selection) for use in uses)
+    paths = [here if parsed.has("--full-name") else use.path for use in uses]
+    return tuple(
+        path._replace(selection=replace(use.selection, tracked=True)) for path, use in zip(paths, uses, strict=True)
+    )
 
 
 def _passes_lines(parsed: Parsed) -> bool:

@@ -56,7 +56,7 @@ def _analyse(text: str, environment: Mapping[str, str], dialect: Dialect) -> She
     if problem := _find_conflict(notes):
         raise UnparsableError(problem, (0, len(text)))
     check_agreement([Unit(text, 0, len(text), reader.roles, reader.masks, False, None), *notes.units])
-    return ShellProgram(follow_program(program, text, notes, environment))
+    return follow_program(program, text, notes, environment)
 
 
 def _find_conflict(notes: Notes) -> str | None:

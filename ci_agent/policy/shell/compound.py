@@ -8,12 +8,23 @@ from ci_agent.policy.shell.conditional import read_conditional
 from ci_agent.policy.shell.reader import Reader
 from ci_agent.policy.shell.simple_commands import read_role
 from ci_agent.policy.shell.static_words import is_integer
-from ci_agent.policy.shell.syntax import Branches, Choice, Compound, ForEach, Group, Loop, Sequence, SourceWord
+from ci_agent.policy.shell.syntax import (
+    Branches,
+    Choice,
+    Compound,
+    ForEach,
+    Group,
+    Loop,
+    Sequence,
+    Simple,
+    SourceWord,
+)
 from ci_agent.policy.shell.tokens import expect, peek_operator, peek_reserved, read_body, skip_lines, step
 from ci_agent.policy.shell.variables import check_assignable
 from ci_agent.policy.shell.word_reader import read_word
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?=[ \t\n;])")
+_NAME_ALONE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _IN = re.compile(r"in(?=[ \t\n;])")
 
 
@@ -56,8 +67,25 @@ def _read_if(reader: Reader) -> Branches:
 def _read_loop(reader: Reader) -> Loop:
     before = reader.notes.moves
     condition = read_body(reader)
+    name, exactly = _variable_of_lines(condition)
+    assigned = reader.notes.assigned.get(name or "")
     body = _read_do(reader)
-    return Loop(condition, (), body, moves=reader.notes.moves != before)
+    keeps = reader.notes.assigned.get(name or "") == assigned
+    return Loop(condition, (), body, reader.notes.moves != before, name if keeps else None, exactly)
+
+
+def _variable_of_lines(condition: Sequence) -> tuple[str | None, bool]:
+    """The variable that `read` gives the next line as a whole, when that is all that the condition does."""
+    pipelines = [pipeline for item in condition.items for pipeline in item.pipelines]
+    stage = pipelines[0].stages[0] if len(pipelines) == 1 and len(pipelines[0].stages) == 1 else None
+    if not isinstance(stage, Simple) or stage.redirects or pipelines[0].negated or condition.items[0].background:
+        return None, False
+    if any(each.name != "IFS" or each.value.parts or each.value.plain for each in stage.assignments):
+        return None, False
+    match [word.plain for word in stage.words]:
+        case ["read", "-r", str(name)] if _NAME_ALONE.fullmatch(name):
+            return name, bool(stage.assignments)
+    return None, False
 
 
 def _read_do(reader: Reader) -> Sequence:

@@ -1,14 +1,14 @@
 """A word of the source becomes words of a command: braces, tilde, variables, splitting, names of files."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from math import prod
 from typing import NamedTuple
 
 from ci_agent.policy.edited import edited
 from ci_agent.policy.shell.braces import BraceError, expand_braces, may_expand
-from ci_agent.policy.shell.printed_words import path_part, stand_ins
+from ci_agent.policy.shell.printed_words import path_part, prints_a_line, stand_ins
 from ci_agent.policy.shell.program import UnparsableError
 from ci_agent.policy.shell.static_words import is_list
 from ci_agent.policy.shell.syntax import Arithmetic, Parameter, Part, SourceWord, Span, Substitution, Text
@@ -33,6 +33,8 @@ class Surroundings(NamedTuple):
     source: str
     variables: Variables
     folder: str | None
+    printers: Mapping[int, int]
+    """For the programs of substitutions, by their ids, the commands that print what is substituted."""
 
 
 class _Piece(NamedTuple):
@@ -46,6 +48,9 @@ class _Unknown(NamedTuple):
     splits: bool
     stand_ins: tuple[str, ...] = ()
     """What stands for its value; it holds nothing that is split or matched, and only an empty one is no word."""
+    printed_by: int | None = None
+    whole: bool = False
+    line: bool = False
 
 
 class _Several(NamedTuple):
@@ -146,7 +151,12 @@ def _evaluate_substitution(part: Substitution, around: Surroundings, *, quoted: 
     taken = path_part(part.program, notes.functions)
     if taken is not None and (value := _part_of_path(*taken, around, quoted)) is not None:
         return value
-    return _Unknown(splits=not quoted, stand_ins=stand_ins(part.program, notes.functions))
+    known = stand_ins(part.program, notes.functions)
+    if known:
+        return _Unknown(splits=not quoted, stand_ins=known)
+    printer = around.printers.get(id(part.program))
+    one = prints_a_line(part.program)
+    return _Unknown(not quoted, printed_by=printer, whole=not one, line=one and quoted)
 
 
 def _part_of_path(word: SourceWord, edit: Edit, around: Surroundings, quoted: bool) -> _Value | None:
@@ -199,8 +209,8 @@ def _evaluate_parameter(part: Parameter, around: Surroundings, *, quoted: bool) 
         return _Unknown(splits=not quoted)
     if known.integer:
         return _Unknown(splits=not quoted and part.name in around.variables.notes.may_be_empty)
-    if known.stand_ins:
-        return _Unknown(splits=not quoted, stand_ins=known.stand_ins)
+    if known.stand_ins or known.printed_by is not None:
+        return _Unknown(not quoted, known.stand_ins, known.printed_by, known.whole, known.line)
     return _evaluate_known(known, around, quoted)
 
 
@@ -259,7 +269,13 @@ def _between(before: str, word: Word, behind: str, span: Span) -> Word:
 
 def _unknown(values: list[_Value], span: Span, around: Surroundings, *, splits: bool) -> Word:
     text = around.source[span[0] : span[1]]
-    return Word("unknown", text, span, prefix=_prefix(values), splits=splits, stand_ins=_stand_ins(values))
+    word = Word("unknown", text, span, prefix=_prefix(values), splits=splits, stand_ins=_stand_ins(values))
+    parts = [value for value in values if not isinstance(value, _Piece) or value.text not in ("", "./")]
+    if len(parts) != 1 or not isinstance(parts[0], _Unknown) or word.prefix not in ("", "./"):
+        return word
+    value = parts[0]
+    whole = value.whole and not splits
+    return word._replace(printed_by=value.printed_by, whole=whole, line=value.line and not splits)
 
 
 def _prefix(values: list[_Value]) -> str:

@@ -6,7 +6,12 @@ from typing import assert_never
 
 from ci_agent.policy.shell.builtins import BUILTINS
 from ci_agent.policy.shell.folders import UNREACHABLE, Folder, Outcome, join
-from ci_agent.policy.shell.program import Assignment, Command, UnparsableError
+from ci_agent.policy.shell.program import (
+    Assignment,
+    LineLoop,
+    ShellProgram,
+    UnparsableError,
+)
 from ci_agent.policy.shell.reader import Notes
 from ci_agent.policy.shell.simple_outcome import run_simple
 from ci_agent.policy.shell.syntax import (
@@ -26,18 +31,26 @@ from ci_agent.policy.shell.syntax import (
     Stage,
 )
 from ci_agent.policy.shell.trail import Trail
-from ci_agent.policy.shell.values import evaluate, expand, is_number, redirect_all, value_of, visit
+from ci_agent.policy.shell.values import (
+    evaluate,
+    expand,
+    is_number,
+    prints_alone,
+    redirect_all,
+    value_of,
+    visit,
+)
 from ci_agent.policy.shell.variables import Known, Variables
 from ci_agent.policy.words import Word
 
 _MAX_ROUNDS = 16
 
 
-def follow_program(program: Sequence, source: str, notes: Notes, environment: Mapping[str, str]) -> tuple[Command, ...]:
+def follow_program(program: Sequence, source: str, notes: Notes, environment: Mapping[str, str]) -> ShellProgram:
     """Every command of the program, in the order in which they stand in the source."""
     trail = Trail(source, notes, Variables(notes, environment), partial(_run_sequence, tested=True))
     _run_sequence(trail, program, None if notes.function_moves else "", tested=False)
-    return tuple(trail.commands)
+    return ShellProgram(tuple(trail.commands), tuple(trail.loops))
 
 
 def _run_sequence(trail: Trail, sequence: Sequence, folder: Folder, *, tested: bool) -> Outcome:
@@ -102,12 +115,19 @@ def _run_pipeline(trail: Trail, pipeline: Pipeline, folder: Folder, tested: bool
 
 def _fed_by(trail: Trail, stages: tuple[Stage, ...], index: int) -> int | None:
     """The command before the pipe, when it stands last among the commands and prints there what it finds alone."""
-    before = stages[index - 1] if index > 0 else None
-    if not isinstance(before, Simple) or not isinstance(stages[index], Simple) or before.builtin is not None:
+    before, stage = stages[index - 1] if index > 0 else None, stages[index]
+    if not isinstance(before, Simple) or not prints_alone(trail, before) or not _takes_input(stage):
         return None
-    joint = trail.source[before.span[1] : stages[index].span[0]].strip()
-    silenced = all(redirect.target.plain == "/dev/null" for redirect in before.redirects)
-    return len(trail.commands) - 1 if joint == "|" and silenced and before.words else None
+    joint = trail.source[before.span[1] : stage.span[0]].strip()
+    return len(trail.commands) - 1 if joint == "|" else None
+
+
+def _takes_input(stage: Stage) -> bool:
+    """A command, or a loop that reads lines and gets no other input."""
+    if isinstance(stage, Redirected):
+        reads = isinstance(stage.command, Loop) and stage.command.reads is not None
+        return reads and not any(redirect.operator.startswith("<") for redirect in stage.redirects)
+    return isinstance(stage, Simple)
 
 
 def _run_stage(trail: Trail, stage: Stage, folder: Folder, tested: bool) -> Outcome:
@@ -184,12 +204,18 @@ def _run_choice(trail: Trail, choice: Choice, folder: Folder, tested: bool) -> O
 
 def _run_loop(trail: Trail, loop: Loop, folder: Folder, tested: bool) -> Outcome:
     folder = None if loop.moves else folder
+    fed_by, trail.feeding = trail.feeding, None
     for arithmetic in loop.arithmetic:
         evaluate(trail, arithmetic)
     scope = trail.open_scope()
     if loop.condition is not None:
         _run_sequence(trail, loop.condition, folder, tested=True)
+    start = len(trail.commands)
+    if loop.reads is not None and fed_by is not None:
+        trail.variables.bind(loop.reads, Known((), printed_by=fed_by, line=loop.exactly))
     _run_sequence(trail, loop.body, folder, tested=tested)
+    if fed_by is not None:
+        trail.loops.append(LineLoop(fed_by, start, len(trail.commands)))
     trail.close_scope(scope)
     return Outcome(folder, folder)
 
@@ -197,6 +223,7 @@ def _run_loop(trail: Trail, loop: Loop, folder: Folder, tested: bool) -> Outcome
 def _run_for_each(trail: Trail, loop: ForEach, folder: Folder, tested: bool) -> Outcome:
     items = tuple(made for word in loop.words or () for made in expand(trail, word, folder))
     known = bool(items) and all(word.kind in {"literal", "glob"} for word in items)
+    printer = items[0].printed_by if len(items) == 1 and not items[0].whole else None
     value = trail.unknown(loop.span)._replace(kind="choice", choices=items) if known else trail.unknown(loop.span)
     trail.add(folder, loop.span, assignments=(Assignment(loop.name, value, loop.span),))
     folder = None if loop.moves else folder
@@ -205,6 +232,8 @@ def _run_for_each(trail: Trail, loop: ForEach, folder: Folder, tested: bool) -> 
         scope = trail.open_scope()
         if values and loop.keeps:
             trail.variables.bind(loop.name, Known(values, folder))
+        elif printer is not None and loop.keeps:
+            trail.variables.bind(loop.name, Known((), printed_by=printer))
         _run_sequence(trail, loop.body, folder, tested=tested)
         trail.close_scope(scope)
     trail.unrolled = outside

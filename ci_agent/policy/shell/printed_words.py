@@ -7,6 +7,8 @@ from typing import Final
 from ci_agent.policy.shell.syntax import Sequence, Simple, SourceRedirect, SourceWord, Text
 from ci_agent.policy.words import Edit
 
+_FIRST_OR_LAST: Final = [[name, *count] for name in ("head", "tail") for count in (["-1"], ["-n", "1"], ["-n1"])]
+
 HASH: Final = "0" * 40
 """Stands for the name of any commit."""
 
@@ -51,6 +53,14 @@ def path_part(program: Sequence, functions: Container[str]) -> tuple[SourceWord,
     if suffix is None or len(words) != 1 + bool(suffix):
         return None
     return words[0], Edit("basename" if name == "basename" else "dirname", behind=suffix)
+
+
+def prints_a_line(program: Sequence) -> bool:
+    """Whether the output, after line breaks at its end are taken away, is one line or none."""
+    pipelines = [pipeline for item in program.items for pipeline in item.pipelines]
+    last = pipelines[0].stages[-1] if len(pipelines) == 1 else None
+    texts = [word.plain for word in last.words] if isinstance(last, Simple) else []
+    return texts in _FIRST_OR_LAST
 
 
 def only_command(program: Sequence) -> Simple | None:

@@ -24,6 +24,8 @@ class Redirect(NamedTuple):
     mode: RedirectMode
     target: Word
     span: tuple[int, int]
+    is_input: bool = False
+    """The file is read in place of standard input."""
 
 
 class Command(NamedTuple):
@@ -43,9 +45,20 @@ class Command(NamedTuple):
     """Index of the command whose output, and nothing else, this one reads through a pipe; None: another input."""
 
 
+class LineLoop(NamedTuple):
+    """A loop that has a line of what a command prints in each round, as long as its own commands leave them to it."""
+
+    printer: int
+    """The index of the command that prints the lines."""
+    start: int
+    end: int
+    """Between these indexes are the commands of the body."""
+
+
 class ShellProgram(NamedTuple):
     commands: tuple[Command, ...]
     """Also those with redirections or assignments alone, and compound commands' redirections (no words)."""
+    loops: tuple[LineLoop, ...] = ()
 
 
 class UnparsableError(Exception):

@@ -157,6 +157,10 @@ class Loop:
     body: "Sequence"
     moves: bool
     """An iteration may leave the shell in another folder."""
+    reads: str | None = None
+    """`while read -r NAME`: each iteration has a line of the input there, and nothing inside gives it another value."""
+    exactly: bool = False
+    """With `IFS=`: also the blanks at its ends."""
 
 
 @dataclass(frozen=True, slots=True)

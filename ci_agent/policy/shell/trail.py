@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ci_agent.policy.shell.folders import UNREACHABLE, Folder
-from ci_agent.policy.shell.program import Assignment, BoundExceededError, Command, Redirect
+from ci_agent.policy.shell.program import Assignment, BoundExceededError, Command, LineLoop, Redirect
 from ci_agent.policy.shell.reader import MAX_COMMANDS, Notes
 from ci_agent.policy.shell.syntax import Sequence, Span
 from ci_agent.policy.shell.variables import Variables
@@ -39,6 +39,9 @@ class Trail:
     """The body of a loop is being followed once for each value."""
     words: int = 0
     runs: int = 0
+    printers: dict[int, int] = field(default_factory=dict)
+    """For the program of a substitution, by its id, the index of the command that prints what is substituted."""
+    loops: list[LineLoop] = field(default_factory=list)
     feeding: int | None = None
     """Index of the command that feeds the pipe at whose end the following stands."""
 

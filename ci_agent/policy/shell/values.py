@@ -13,6 +13,7 @@ from ci_agent.policy.shell.syntax import (
     Parameter,
     Part,
     RedirectOperator,
+    Sequence,
     Simple,
     SourceAssignment,
     SourceRedirect,
@@ -54,7 +55,7 @@ def expand_words(trail: Trail, simple: Simple, folder: Folder) -> tuple[Word, ..
 
 def expand(trail: Trail, word: SourceWord, folder: Folder) -> list[Word]:
     visit(trail, word.parts, folder)
-    words = expand_word(word, Surroundings(trail.source, trail.variables, folder))
+    words = expand_word(word, Surroundings(trail.source, trail.variables, folder, trail.printers))
     if trail.notes.posix and any(made.kind == "glob" and _NOT_ALIKE.search(made.text) for made in words):
         raise UnparsableError(
             "`?` or `[` in a pattern, which not every sh matches alike; run it with bash -c", word.span
@@ -65,7 +66,7 @@ def expand(trail: Trail, word: SourceWord, folder: Folder) -> list[Word]:
 
 def value_of(trail: Trail, word: SourceWord, folder: Folder) -> Word:
     visit(trail, word.parts, folder)
-    return expand_value(word, Surroundings(trail.source, trail.variables, folder))
+    return expand_value(word, Surroundings(trail.source, trail.variables, folder, trail.printers))
 
 
 def visit(trail: Trail, parts: Iterable[Part], folder: Folder) -> None:
@@ -73,6 +74,7 @@ def visit(trail: Trail, parts: Iterable[Part], folder: Folder) -> None:
     for part in parts:
         if isinstance(part, Substitution):
             trail.run_apart(part.program, folder)
+            note_printer(trail, part.program)
         elif isinstance(part, Arithmetic):
             evaluate(trail, part)
         elif isinstance(part, Parameter) and part.operands:
@@ -80,6 +82,25 @@ def visit(trail: Trail, parts: Iterable[Part], folder: Folder) -> None:
             for operand in part.operands:
                 visit(trail, operand.parts, folder)
             trail.close_scope(scope)
+
+
+def note_printer(trail: Trail, program: Sequence) -> None:
+    """Note which command prints what the program prints, when that is one alone, the last of a plain pipeline."""
+    trail.printers.pop(id(program), None)
+    pipelines = [pipeline for item in program.items for pipeline in item.pipelines if not item.background]
+    if len(program.items) != 1 or len(pipelines) != 1 or not trail.commands:
+        return
+    last = pipelines[0].stages[-1]
+    if isinstance(last, Simple) and last.span == trail.commands[-1].span and prints_alone(trail, last):
+        trail.printers[id(program)] = len(trail.commands) - 1
+
+
+def prints_alone(trail: Trail, command: Simple) -> bool:
+    """Whether a program, and no function of its name, prints the output, and nothing else does."""
+    if command.builtin is not None or not command.words or trail.notes.evaluates:
+        return False
+    silenced = all(redirect.target.plain == "/dev/null" for redirect in command.redirects)
+    return silenced and command.words[0].plain is not None and command.words[0].plain not in trail.notes.functions
 
 
 def evaluate(trail: Trail, arithmetic: Arithmetic) -> None:
@@ -121,6 +142,8 @@ def _define(trail: Trail, assignment: SourceAssignment, value: Word, folder: Fol
         known = Known((), integer=True)
     elif value.stand_ins:
         known = Known((), stand_ins=value.stand_ins)
+    elif value.printed_by is not None:
+        known = Known((), printed_by=value.printed_by, whole=value.whole, line=value.line)
     else:
         return
     trail.variables.define(assignment.name, known)
@@ -149,7 +172,8 @@ def _redirect(trail: Trail, redirect: SourceRedirect, folder: Folder) -> Redirec
         return None
     if redirect.operator == "<&" or (redirect.operator == ">&" and text is not None and DESCRIPTOR.fullmatch(text)):
         return None
-    return Redirect(_MODES[redirect.operator], words[0], redirect.span)
+    is_input = redirect.operator == "<" and trail.source.startswith("<", redirect.span[0])
+    return Redirect(_MODES[redirect.operator], words[0], redirect.span, is_input)
 
 
 def _as_argument(assignment: Assignment, append: bool) -> Word:

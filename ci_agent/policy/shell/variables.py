@@ -61,6 +61,10 @@ class Known:
     integer: bool = False
     stand_ins: tuple[str, ...] = ()
     """Without choices: what stands for the value, as in a word."""
+    printed_by: int | None = None
+    """Without choices: the command whose output it is (`whole`), or is a line or a word of."""
+    whole: bool = False
+    line: bool = False
 
 
 @dataclass(slots=True)
@@ -135,7 +139,7 @@ class Variables:
         known = self.lookup(name)
         if known is None:
             return False
-        return known.integer or (not known.stand_ins and all(map(_is_integer, known.choices)))
+        return known.integer or (bool(known.choices) and all(map(_is_integer, known.choices)))
 
 
 def _is_integer(word: Word) -> bool:

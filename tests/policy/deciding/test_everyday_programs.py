@@ -40,7 +40,7 @@ _GRANTED = """
 - {id: files, allow: write, path: "**"}
 """
 _ADVISED = {
-    'wc $(git ls-files "*.py")': "$(git ls-files",
+    "git diff --name-only origin/main... | grep '\\.py$' | xargs -r ruff check": "--diff-filter=d",
     "base=$(git merge-base a b); wc $base": "$base",
     "sha=$(git rev-parse HEAD); git log $sha--output=x": "may be an option",
     "head -n $(nproc) a.txt": "in double quotes it is one",

@@ -1,20 +1,14 @@
 """find: where it starts, what its expression runs, writes or deletes."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from ci_agent.policy.programs.draft import Draft
-from ci_agent.policy.programs.operands import selection_of
+from ci_agent.policy.programs.languages.find_tests import COMMANDS, TWO_VALUES, end_of_command, find_option, selections
 from ci_agent.policy.programs.options import Operand, Parsed
 from ci_agent.policy.programs.profile import HAZARDS, Meaning
-from ci_agent.policy.words import Selection, Word, literal_word
+from ci_agent.policy.words import Word, literal_word
 
 _BEFORE_PATHS = frozenset({"-H", "-L", "-P", "-O", "-O0", "-O1", "-O2", "-O3"})
-_TWO_VALUES = frozenset({"-fprintf"})
-_COMMANDS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
-
-_OPERATORS = frozenset({"(", ")", "!", ",", "-o", "-or", "-not"})
-
 _MAX_ROOTS = 100
 
 
@@ -32,48 +26,14 @@ def read(parsed: Parsed, draft: Draft) -> None:
         draft.use("list", root, recursive=True)
     # Through a link the names lead anywhere: then nothing is known of them. Nor do many places fit every command.
     lost = follows_links([operand.word.literal for operand in operands]) or len(roots) > _MAX_ROOTS
-    known: Sequence[Word] = [] if lost else roots
-    joined_by_and = is_conjunction(operands[position:])
+    reaching, _ = selections(parsed, position)
     while position < len(operands):
-        if joined_by_and:
-            known = _narrowed(known, operands, position)
+        selection = reaching[position]
+        known = [] if lost else [root._replace(selection=selection) for root in roots]
+        if operands[position].word.literal == "-delete":
+            for root in roots:
+                draft.use("delete", root, recursive=True, selection=selection)
         position = _read_primary(parsed, position, known, draft)
-    if HAZARDS["delete"] in draft.hazards.values():
-        for root in roots:
-            draft.use("delete", root, recursive=True)
-
-
-def is_conjunction(expression: Sequence[Operand]) -> bool:
-    """Whether nothing but `and` joins the tests and actions, so that each is reached by what passed those before."""
-    return not any(operand.word.literal in _OPERATORS for operand in expression)
-
-
-def selection_before(parsed: Parsed, start: int, end: int) -> Selection:
-    """Of the files that find comes by, those which pass the tests of names between two positions."""
-    operands = parsed.operands
-    known: Sequence[Word] = [literal_word(".")]
-    position = start if is_conjunction(operands[start:]) else end
-    while position < end:
-        name = operands[position].word.literal or ""
-        option = parsed.profile.options.get(name)
-        if option is None or name in _COMMANDS:
-            break
-        known = _narrowed(known, operands, position)
-        position += 1 if option.arity == "bare" else 3 if name in _TWO_VALUES else 2
-    return known[0].selection
-
-
-def _narrowed(roots: Sequence[Word], operands: Sequence[Operand], position: int) -> Sequence[Word]:
-    """The places where find starts, with what the test at a position lets through of the files beneath."""
-    test = operands[position].word.literal
-    if test == "-type" and operands[position + 1 :][:1] and operands[position + 1].word.literal == "f":
-        return [root._replace(selection=replace(root.selection, plain_files=True)) for root in roots]
-    if test not in ("-name", "-iname") or position + 1 == len(operands):
-        return roots
-    selection = selection_of([operands[position + 1].word])
-    if not selection.endings:
-        return roots
-    return [root._replace(selection=replace(root.selection, endings=selection.endings)) for root in roots]
 
 
 def follows_links(words: Sequence[str | None]) -> bool:
@@ -98,11 +58,9 @@ def _read_primary(parsed: Parsed, position: int, known: Sequence[Word], draft: D
     if name is None:
         draft.doubt(f"{operand.word.text} may be an action of find")
         return position + 1
-    if name in _COMMANDS:
+    if name in COMMANDS:
         return _read_command(parsed.operands, position, known, draft)
-    option = parsed.profile.options.get(name) or next(
-        (option for option in parsed.profile.prefixes if name.startswith(option.name[:-1])), None
-    )
+    option = find_option(parsed, name)
     if option is None:
         draft.hazard(operand.at, HAZARDS["unlisted"])
         return position + 1
@@ -112,7 +70,7 @@ def _read_primary(parsed: Parsed, position: int, known: Sequence[Word], draft: D
         return position + 1
     if position + 1 < len(parsed.operands):
         _use_value(option.meaning, parsed.operands[position + 1].word, draft)
-    return position + (3 if name in _TWO_VALUES else 2)
+    return position + (3 if name in TWO_VALUES else 2)
 
 
 def _use_value(meaning: Meaning, value: Word, draft: Draft) -> None:
@@ -132,19 +90,12 @@ def _use_value(meaning: Meaning, value: Word, draft: Draft) -> None:
 def _read_command(operands: Sequence[Operand], position: int, roots: Sequence[Word], draft: Draft) -> int:
     """The words up to `;`, or to `+` behind `{}`, are a command; `{}` stands for what was found."""
     name = operands[position].word.text
-    end = position + 1
-    while end < len(operands) and not _ends_command(operands, end):
-        end += 1
+    end = end_of_command(operands, position + 1)
     words = [_found_names(operand.word, roots, name) for operand in operands[position + 1 : end]]
     draft.run(words, folder=_unknown("the folder of each file", roots) if name.endswith("dir") else None)
     if any(word.splits and not word.beneath for word in words):
         draft.doubt(f"the command of {name} is not known")
     return end + 1
-
-
-def _ends_command(operands: Sequence[Operand], position: int) -> bool:
-    text = operands[position].word.literal
-    return text == ";" or (text == "+" and operands[position - 1].word.literal == "{}")
 
 
 def _found_names(word: Word, roots: Sequence[Word], action: str) -> Word:

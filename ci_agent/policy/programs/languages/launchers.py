@@ -107,8 +107,10 @@ def read_flock(parsed: Parsed, draft: Draft) -> None:
 def read_xargs(parsed: Parsed, draft: Draft) -> None:
     """The command, with what standard input will add to it."""
     words = [operand.word for operand in parsed.operands] or [literal_word("echo")]
-    known = draft.input_names if not parsed.has("-a", "--arg-file") else None
-    names = Word("unknown", "what xargs reads", words[0].span, beneath=known or (), splits=True)
+    cut = any(value.literal != "\\n" for _, value in parsed.values("-d", "--delimiter"))
+    known = draft.input_names if not cut and not parsed.has("-a", "--arg-file") else None
+    some = parsed.has("-r", "--no-run-if-empty")
+    names = Word("unknown", "what xargs reads", words[0].span, beneath=known or (), splits=True, some=some)
     marker = _marker(parsed)
     if marker is None:
         draft.run([*words, names])

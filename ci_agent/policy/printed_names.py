@@ -1,0 +1,76 @@
+"""Which words of a program are names of files that another of its commands prints."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from ci_agent.policy.programs.input_left import leaves_input
+from ci_agent.policy.programs.names import ends_names_by_nul, names_printed
+from ci_agent.policy.shell.program import Command, LineLoop, Redirect, ShellProgram
+from ci_agent.policy.words import Word
+
+_HARMLESS: Final = re.compile(r"LANG|LANGUAGE|LC_[A-Z]+|TZ")
+"""Variables that do not change which names a program prints."""
+
+
+def input_names(commands: Sequence[Command], command: Command) -> tuple[Word, ...] | None:
+    """What `xargs` will read from the pipe; of interest to it alone."""
+    if command.reads_from is None or all(word.literal != "xargs" for word in command.words):
+        return None
+    return _lines_of(commands, command.reads_from)
+
+
+def with_names(program: ShellProgram) -> Iterator[Command]:
+    """The commands, with what is known of the words that are lines of another one's output."""
+    interrupted = [loop for loop in program.loops if not _is_left_alone(program, loop)]
+    for index, command in enumerate(program.commands):
+        if not any(word.printed_by is not None for word in _words(command)):
+            yield command
+            continue
+        words = tuple(_with_names(program, word, index, interrupted) for word in command.words)
+        redirects = tuple(_redirected(program, redirect, index, interrupted) for redirect in command.redirects)
+        yield command._replace(words=words, redirects=redirects)
+
+
+def _words(command: Command) -> Iterator[Word]:
+    yield from command.words
+    yield from (redirect.target for redirect in command.redirects)
+
+
+def _redirected(program: ShellProgram, redirect: Redirect, index: int, interrupted: Sequence[LineLoop]) -> Redirect:
+    return redirect._replace(target=_with_names(program, redirect.target, index, interrupted))
+
+
+def _with_names(program: ShellProgram, word: Word, index: int, interrupted: Sequence[LineLoop]) -> Word:
+    if word.printed_by is None or word.whole:
+        return word
+    cut = any(loop.printer == word.printed_by and loop.start <= index < loop.end for loop in interrupted)
+    names = None if cut else _lines_of(program.commands, word.printed_by, by_shell=True)
+    folder = program.commands[word.printed_by].folder
+    if not names or program.commands[index].folder != folder:
+        return word._replace(printed_by=None)
+    return word._replace(beneath=names)
+
+
+def _lines_of(commands: Sequence[Command], printer: int, *, by_shell: bool = False) -> tuple[Word, ...] | None:
+    """The places at or beneath which every line of the output is; None when nothing of the kind is known."""
+    chain = [commands[printer]]
+    while (before := chain[-1].reads_from) is not None:
+        chain.append(commands[before])
+    names: tuple[Word, ...] | None = None
+    for feeder in reversed(chain):
+        as_usual = all(_HARMLESS.fullmatch(each.name) for each in feeder.assignments)
+        if not (feeder.words and as_usual) or feeder.function or (by_shell and ends_names_by_nul(feeder.words)):
+            return None
+        names = names_printed(feeder.words, names)
+    return names
+
+
+def _is_left_alone(program: ShellProgram, loop: LineLoop) -> bool:
+    """Whether no command of the loop takes a part of the lines: the next would begin in the middle of one."""
+    body = program.commands[loop.start : loop.end]
+    return all(not command.function and (_has_own_input(command) or leaves_input(command.words)) for command in body)
+
+
+def _has_own_input(command: Command) -> bool:
+    return command.reads_from is not None or any(redirect.is_input for redirect in command.redirects)
