@@ -5,6 +5,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -33,7 +34,9 @@ _NOT_IN_DIGEST: Final = frozenset(("source", "examples"))
 """Fields of a rule that change no decision."""
 
 _RULE_FIELDS: Final = tuple(field.name for field in fields(Rule) if field.name not in _NOT_IN_DIGEST)
+_RULE_VALUES: Final = attrgetter(*_RULE_FIELDS)
 _LIMIT_FIELDS: Final = tuple(field.name for field in fields(Limits))
+_LIMIT_VALUES: Final = attrgetter(*_LIMIT_FIELDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +54,11 @@ def build_policy(document: YamlDocument, model: PolicyDocument, name: str, path:
         name=name,
         sha256="",
         description=model.description,
-        rules=tuple(_rule(rule, _source(document, "rules", index)) for index, rule in enumerate(model.rules or [])),
+        rules=tuple(_rule(rule, source) for rule, source in _with_sources(document, "rules", model.rules or [])),
         limits=Limits(**model.limits.model_dump()) if model.limits else Limits(),
         proposals=_proposals(model.proposals) if model.proposals else NOTHING_TO_PROPOSE,
         on_denied=model.on_denied or "record",
-        tests=tuple(_test(test, _source(document, "tests", index)) for index, test in enumerate(model.tests or [])),
+        tests=tuple(_test(test, source) for test, source in _with_sources(document, "tests", model.tests or [])),
         files=(str(real_path(path)),) if path else (),
         links=tuple(_links(path)) if path else (),
     )
@@ -141,8 +144,10 @@ def _tuple(values: list[Value] | None) -> tuple[Value, ...] | None:
     return None if values is None else tuple(values)
 
 
-def _source(document: YamlDocument, key: str, index: int) -> str:
-    return f"{document.file}:{document.place((key, index)).line}"
+def _with_sources(document: YamlDocument, key: str, items: Sequence[Value]) -> Iterator[tuple[Value, str]]:
+    """Each item of a list with the place where it is written, `file:line`."""
+    for item, line in zip(items, document.item_lines((key,)), strict=True):
+        yield item, f"{document.file}:{line}"
 
 
 def _inherited(base: Base) -> list[Rule]:
@@ -174,5 +179,8 @@ def _digest(source: PolicySource) -> str:
 
 
 def _written_fields(value: Rule | Limits) -> JsonObject:
-    names = _RULE_FIELDS if isinstance(value, Rule) else _LIMIT_FIELDS
-    return {name: written for name in names if (written := getattr(value, name)) is not None}
+    if isinstance(value, Rule):
+        names, values = _RULE_FIELDS, _RULE_VALUES(value)
+    else:
+        names, values = _LIMIT_FIELDS, _LIMIT_VALUES(value)
+    return {name: written for name, written in zip(names, values, strict=True) if written is not None}

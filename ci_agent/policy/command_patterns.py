@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from ci_agent.policy.wildcards import Wildcard, escape, parse_wildcards
@@ -88,6 +89,7 @@ def parse_has_token(text: str) -> TokenPattern:
     return token
 
 
+@lru_cache(maxsize=1024)
 def _token(text: str) -> TokenPattern:
     if text == REST:
         raise ValueError("`**` is no token of its own here")

@@ -50,12 +50,12 @@ def check_document(
         yield document.place(), 'a policy without rules denies every call: to mean that, write "extends: deny-all"'
     if model.proposals is not None and not model.proposals.model_fields_set:
         yield document.key_place(("proposals",)), "nothing may be proposed: name comment, label, issue or patch"
-    lines: dict[str, int] = {}
+    first: dict[str, int] = {}
     for index, rule in enumerate(model.rules or []):
-        place = document.place(("rules", index, "id"))
-        if rule.id in lines:
-            yield place, f"the id {quote(rule.id)} is taken: the first rule with it is on line {lines[rule.id]}"
-        lines.setdefault(rule.id, place.line)
+        if first.setdefault(rule.id, index) != index:
+            line = document.place(("rules", first[rule.id], "id")).line
+            problem = f"the id {quote(rule.id)} is taken: the first rule with it is on line {line}"
+            yield document.place(("rules", index, "id")), problem
         for path, problem in list(check_tools(rule, known_tools)) or check_rule(rule):
             yield document.key_place(("rules", index, *path)), problem
     for index, test in enumerate(model.tests or []):

@@ -46,8 +46,13 @@ class NetRule:
         return any(part is not None for part in (self.hosts, self.schemes, self.ports, self.methods))
 
 
+_NOTHING: Final = NetRule(hosts=None, schemes=None, ports=None, methods=None)
+
+
 def compile_net(rule: Rule) -> NetRule:
     """ValueError for a host, scheme, port or method that is none."""
+    if all(part is None for part in (rule.host, rule.scheme, rule.port, rule.method)):
+        return _NOTHING
     return NetRule(
         hosts=None if rule.host is None else host_set([parse_host_pattern(text) for text in rule.host]),
         schemes=None if rule.scheme is None else frozenset(map(parse_scheme, rule.scheme)),

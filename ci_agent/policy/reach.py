@@ -3,7 +3,7 @@
 import os
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, TypeAlias, TypeVar
 
@@ -63,6 +63,8 @@ class Anchors:
 
     workspace: Path
     home: Path | None
+    real: dict[Names, Names] = field(default_factory=dict, compare=False)
+    """Where the fixed beginnings of globs lead: most rules begin alike."""
 
 
 def names_of(path: Path) -> Names:
@@ -103,8 +105,9 @@ def anchor_for_denial(glob: PathGlob, anchors: Anchors) -> tuple[AnchoredGlob, .
     """As `anchor`, folded, and in both spellings where the fixed beginning leads through a symlink."""
     base = _base(glob, anchors)
     written = [_split(glob.text, base, parts) for parts in glob.alternatives]
-    both = [*written, *(_resolved(each) for each in written)]
-    return tuple(dict.fromkeys(_folded(each) for each in both))
+    resolved = (_resolved(each, anchors) for each in written)
+    both = [*written, *(each for each in resolved if each not in written)]
+    return tuple(dict.fromkeys(map(_folded, both)))
 
 
 Payload = TypeVar("Payload")
@@ -173,11 +176,14 @@ def _split(text: str, base: Names, parts: Sequence[Part]) -> AnchoredGlob:
 
 def _without_links(glob: AnchoredGlob, anchors: Anchors) -> AnchoredGlob:
     inside = names_of(anchors.workspace)
-    return glob if glob.prefix[: len(inside)] == inside else _resolved(glob)
+    return glob if glob.prefix[: len(inside)] == inside else _resolved(glob, anchors)
 
 
-def _resolved(glob: AnchoredGlob) -> AnchoredGlob:
-    return AnchoredGlob(glob.text, names_of(Path(os.path.realpath("/" + "/".join(glob.prefix)))), glob.tail)
+def _resolved(glob: AnchoredGlob, anchors: Anchors) -> AnchoredGlob:
+    real = anchors.real.get(glob.prefix)
+    if real is None:
+        real = anchors.real[glob.prefix] = names_of(Path(os.path.realpath("/" + "/".join(glob.prefix))))
+    return glob if real == glob.prefix else AnchoredGlob(glob.text, real, glob.tail)
 
 
 def _folded(glob: AnchoredGlob) -> AnchoredGlob:

@@ -39,6 +39,12 @@ class YamlDocument:
         """Where the value at a path of keys and indexes stands; of its nearest parent when there is none."""
         return place_of(_start(_follow(self.marks, path)), self.line_starts)
 
+    def item_lines(self, path: Sequence[str | int]) -> list[int]:
+        """On which line each item of the list at a path begins."""
+        marks = _follow(self.marks, path)
+        items = marks.items if isinstance(marks, ListMarks) else ()
+        return [place_of(_start(item), self.line_starts).line for item in items]
+
     def key_place(self, path: Sequence[str | int]) -> Place:
         """Where the key stands that a path ends in; for an item of a list, where the item stands."""
         parent = _follow(self.marks, path[:-1])

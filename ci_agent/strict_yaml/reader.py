@@ -1,6 +1,7 @@
 """YAML text to plain data, by parse events: nothing is built that a limit would have refused."""
 
 import re
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
@@ -208,7 +209,7 @@ class _Reader:
         self._refuse_properties(event)
         self._check_flow_scalar(event)
         try:
-            return parse_plain(event.value)
+            return _parse_key(event.value)
         except AmbiguousScalarError as error:
             self._report(event, error.as_key)
             return event.value
@@ -243,6 +244,10 @@ class _Reader:
 
     def _shown(self, event: _Event) -> str:
         return text_at(self.text, event.start_mark.index)
+
+
+_parse_key = lru_cache(maxsize=256)(parse_plain)
+"""The keys of a file are few, and each is there many times."""
 
 
 def _is_surrogate(char: str) -> bool:
