@@ -5,17 +5,25 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from ci_agent.policy.disk import DiskBudget
+from ci_agent.policy.disk import DiskBudget, walk
 from ci_agent.policy.edited import edited
 from ci_agent.policy.effects import FileEffect, FileUse
 from ci_agent.policy.facts import FileFact, Span, UnknownFact
-from ci_agent.policy.protected import FREE, UNKNOWN_NAMES, Guarded, guard_read, guard_write, protected_beneath
-from ci_agent.policy.reach import Names
+from ci_agent.policy.protected import (
+    FREE,
+    UNKNOWN_NAMES,
+    Guarded,
+    guard_read,
+    guard_write,
+    is_in_selection,
+    protected_beneath,
+)
+from ci_agent.policy.reach import Names, fold_names
 from ci_agent.policy.repositories import top_of
 from ci_agent.policy.shell.program import BoundExceededError
 from ci_agent.policy.shell_globs import UnknownGlobError, expand_glob
 from ci_agent.policy.site import Site
-from ci_agent.policy.words import EVERYTHING, Word
+from ci_agent.policy.words import EVERYTHING, Selection, Word
 from ci_agent.workspace import MAX_LINKS, InvalidPathError, check_path_text, is_kernel_path, is_kernel_place, way
 
 _DEVICES_READ = frozenset({"/dev/null", "/dev/stdin", "/dev/fd/0"})
@@ -61,7 +69,7 @@ def use_facts(site: Site, use: FileUse, place: Place) -> Iterator[FileFact | Unk
             continue
         # With sources, what lands there tells whether more than the path itself is written.
         beneath = _arriving(site, use, place) if use.recursive and not use.into else None
-        fact = file_fact(site, text, use.effect, place, beneath=beneath)
+        fact = file_fact(site, text, use.effect, place, beneath=beneath, selection=use.selection)
         if isinstance(fact, FileFact) and use.into:
             yield from _into(site, fact, use.into, place)
         elif isinstance(fact, FileFact):
@@ -88,13 +96,14 @@ def possible_texts(word: Word, place: Place) -> list[str] | None:
     return None
 
 
-def file_fact(
+def file_fact(  # noqa: PLR0913 - half of them by name
     site: Site,
     text: str,
     effect: FileEffect,
     place: Place,
     *,
     beneath: Sequence[Names] | None = None,
+    selection: Selection = EVERYTHING,
 ) -> FileFact | UnknownFact:
     """The fact for one path; UnknownFact for text that is no path, or whose beginning is not known.
 
@@ -112,9 +121,12 @@ def file_fact(
     else:
         recursive = beneath is not None or (effect == "delete" and is_folder)
         at_stake = _at_stake_beneath(site, path, effect, is_folder, place)
+        if effect == "delete" and at_stake and selection.endings:
+            at_stake = [names for names in at_stake if _holds_any(path.joinpath(*names), names, selection, place)]
         if beneath is not None and effect == "write":
             at_stake = [*(at_stake or ()), *beneath]
-        guarded = _guard(site, path, at_stake, place, deleted=effect == "delete")
+        picked = selection if effect == "delete" else EVERYTHING
+        guarded = _guard(site, path, at_stake, place, deleted=effect == "delete", selection=picked)
     return FileFact(effect, path, written, is_folder, recursive, guarded, place.argument, place.span)
 
 
@@ -156,7 +168,22 @@ def _arriving(site: Site, use: FileUse, place: Place) -> list[Names]:
     return names if use.contents else list(UNKNOWN_NAMES)
 
 
-def _guard(site: Site, path: Path, beneath: list[Names] | None, place: Place, *, deleted: bool = False) -> Guarded:
+def _holds_any(folder: Path, names: Names, selection: Selection, place: Place) -> bool:
+    """Whether anything of a selection is in a folder, or the folder is, or one above it."""
+    if is_in_selection(fold_names(names), selection):
+        return True
+    return any(listing.entries for _, listing in walk(folder, place.budget, selection))
+
+
+def _guard(  # noqa: PLR0913 - half of them by name
+    site: Site,
+    path: Path,
+    beneath: list[Names] | None,
+    place: Place,
+    *,
+    deleted: bool = False,
+    selection: Selection = EVERYTHING,
+) -> Guarded:
     return guard_write(
         path,
         site.workspace.root,
@@ -164,6 +191,7 @@ def _guard(site: Site, path: Path, beneath: list[Names] | None, place: Place, *,
         beneath=beneath,
         by_tool=place.by_tool,
         deleted=deleted,
+        selection=selection,
         budget=place.budget,
     )
 

@@ -9,6 +9,7 @@ from typing import Final, TypeAlias
 
 from ci_agent.policy.disk import DiskBudget, Entry, walk
 from ci_agent.policy.reach import Names, fold, fold_names, names_of
+from ci_agent.policy.words import EVERYTHING, Selection
 from ci_agent.workspace import KERNEL_FOLDERS, is_kernel_path, lies_in
 
 Run: TypeAlias = Names
@@ -66,14 +67,15 @@ def guard_write(  # noqa: PLR0913 - half of them by name
     beneath: Iterable[Names] | None = None,
     by_tool: bool = False,
     deleted: bool = False,
+    selection: Selection = EVERYTHING,
     budget: DiskBudget | None = None,
 ) -> Guarded:
     """For a path that is written or deleted.
 
     `beneath`: the names, relative to the path, that are meant as well; None: it is meant alone.
-    `deleted`: that is all; what the file holds stays under its other names.
+    `deleted`: that is all; what the file holds stays under its other names. `selection`: of what lies beneath.
     """
-    sealed = _sealed_for_all(path, around, by_tool) or _at_stake(path, around, whole=beneath is not None)
+    sealed = _sealed_for_all(path, around, by_tool) or _at_stake(path, around, selection, whole=beneath is not None)
     if sealed is not None:
         return Guarded(sealed=sealed)
     inside = _below(path, workspace)
@@ -135,11 +137,17 @@ def _sealed_for_all(path: Path, around: Surroundings, by_tool: bool) -> str | No
     return None
 
 
-def _at_stake(path: Path, around: Surroundings, *, whole: bool) -> str | None:
+def is_in_selection(names: Names, selection: Selection) -> bool:
+    """Whether what lies at folded names beneath a path belongs to a selection, or may come with a folder that does."""
+    return not selection.endings or any(name.endswith(selection.endings) for name in names)
+
+
+def _at_stake(path: Path, around: Surroundings, selection: Selection, *, whole: bool) -> str | None:
     names = fold_names(names_of(path)) if around.records else ()
     for file in around.records:
         record = fold_names(names_of(file))
-        if names[: len(record)] == record or (whole and record[: len(names)] == names):
+        below = record[: len(names)] == names and is_in_selection(record[len(names) :], selection)
+        if names[: len(record)] == record or (whole and below):
             return "the policy and the record of the run are never written by a tool"
         if _same_file(file, path):
             return "it is another name of the policy or of the record of the run"
