@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import signal
 import sys
 from contextlib import suppress
 
@@ -47,3 +48,18 @@ def open_pidfd(pid: int) -> int | None:
         return os.pidfd_open(pid)
     except (AttributeError, OSError):  # not Linux, before 5.3, or it is gone
         return None
+
+
+def continue_if_stopped(pidfd: int) -> bool:
+    """Let a process go on that a signal or a tracer has stopped; whether one had. Linux."""
+    try:
+        with open(f"/proc/self/fdinfo/{pidfd}", "rb") as file:
+            pid = next(int(line.split()[1]) for line in file if line.startswith(b"Pid:"))
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            state = file.read().rpartition(b")")[2].split()[0]
+        if state not in (b"T", b"t"):
+            return False
+        signal.pidfd_send_signal(pidfd, signal.SIGCONT)
+    except (OSError, StopIteration, ValueError, IndexError):  # it has ended
+        return False
+    return True

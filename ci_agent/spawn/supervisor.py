@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from ci_agent.spawn.child_signal import clear_wake_ups, open_wake_ups
-from ci_agent.spawn.kernel import become_subreaper, come_first, open_pidfd
+from ci_agent.spawn.kernel import become_subreaper, come_first, continue_if_stopped, open_pidfd
 from ci_agent.spawn.leader import start_leader
 from ci_agent.spawn.process_tree import (
     HANGS_AFTER_S,
@@ -41,6 +41,11 @@ from ci_agent.spawn.protocol import (
 from ci_agent.spawn.tree_limits import TreeLimits, exceeded
 
 SERVER_GONE = "the process that starts commands was killed, by the command or from outside"
+
+STOPS_OWNER = "it kept ci-agent stopped, or something else did"
+
+STOPPED_LOOKS = 10
+"""So often in a row may ci-agent be found stopped, although it is continued each time."""
 
 _PAUSE_S = 0.001
 
@@ -76,8 +81,9 @@ def supervise(control: socket.socket, owner: int | None) -> bool:
             request, streams = receive_request(control)
             command = _start(request, streams, control)
             if command is not None:
-                _watch(command, request.limits, wake_ups, lives)
+                _watch(command, request.limits, wake_ups, lives, owner)
                 _end(command)
+                _let_go_on(owner)
     except (EOFError, ConnectionError):  # nobody wants any more
         pass
     except Exception as error:  # noqa: BLE001 - nobody reads the standard error of this process
@@ -114,8 +120,9 @@ def _start(request: Request, streams: Collection[int], control: socket.socket) -
     return None
 
 
-def _watch(command: _Command, limits: TreeLimits, wake_ups: int, lives: Collection[int]) -> None:
+def _watch(command: _Command, limits: TreeLimits, wake_ups: int, lives: Collection[int], owner: int | None) -> None:
     """Return when nothing of the command is left, or when that shall be so."""
+    stopped_looks = 0
     waiting = select.poll()
     for descriptor in (command.control.fileno(), wake_ups, *lives):
         waiting.register(descriptor, select.POLLIN)
@@ -130,7 +137,8 @@ def _watch(command: _Command, limits: TreeLimits, wake_ups: int, lives: Collecti
             return
         if time.monotonic() >= next_look:
             started = time.monotonic()
-            command.killed_because = _why_to_kill(limits)
+            stopped_looks = stopped_looks + 1 if _let_go_on(owner) else 0
+            command.killed_because = STOPS_OWNER if stopped_looks == STOPPED_LOOKS else _why_to_kill(limits)
             if command.killed_because:
                 return
             next_look = time.monotonic() + max(LOOK_EVERY_S, (time.monotonic() - started) / _LOOKING_SHARE)
@@ -141,6 +149,11 @@ def _why_to_kill(limits: TreeLimits) -> str | None:
         return exceeded(processes_below(os.getpid()), limits)
     except OSError as error:  # whoever uses up the descriptors of a machine shall not escape its limits by that
         return f"its processes could not be looked at: {os.strerror(error.errno or 0)}"
+
+
+def _let_go_on(owner: int | None) -> bool:
+    """Whether ci-agent, which keeps the command's time, had been stopped."""
+    return owner is not None and continue_if_stopped(owner)
 
 
 def _has_members(command: _Command) -> bool:

@@ -13,7 +13,7 @@ import pytest
 from ci_agent.process import Processes, ProcessResult
 from ci_agent.process import processes as processes_module
 from ci_agent.process.call import LOST
-from ci_agent.spawn.supervisor import SERVER_GONE
+from ci_agent.spawn.supervisor import SERVER_GONE, STOPS_OWNER
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc and subreapers")
 
@@ -112,6 +112,35 @@ def test_a_command_that_kills_supervisor_and_server_is_ended_by_a_program_that_a
 ) -> None:
     assert python(KILLS_BOTH) == "9 b'next\\n'\n"
     assert not is_alive("canary")
+
+
+STOPPED = """
+import os, time
+from pathlib import Path
+from ci_agent.cancellation import CancelToken
+from ci_agent.process import open_processes
+with open_processes() as processes:
+    started = time.monotonic()
+    command = f"COMMAND".replace("OWNER", str(os.getpid()))
+    result = processes.run(["bash", "-c", command], cwd=Path("."), env=dict(os.environ), timeout_s=TIMEOUT,
+                           cancel=CancelToken())
+    print(result.timed_out, result.exit_status, result.killed_because, time.monotonic() - started < 30)
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "timeout_s", "ends"),
+    [
+        ("kill -STOP OWNER; exec sleep 60", 1, "True None None True"),
+        ("kill -STOP OWNER", 60, "False 0 None True"),
+        ("while :; do kill -STOP OWNER; done", 60, f"False None {STOPS_OWNER} True"),
+    ],
+    ids=["once", "and leave", "again and again"],
+)
+def test_attack_stop_the_process_that_keeps_the_time(
+    python: Callable[[str], str], command: str, timeout_s: int, ends: str
+) -> None:
+    assert python(STOPPED.replace("COMMAND", command).replace("TIMEOUT", str(timeout_s))) == f"{ends}\n"
 
 
 OWNER = f"""
