@@ -24,6 +24,11 @@ from ci_agent.secret_names import MODEL_KEYS, may_name_a_secret, names_a_secret,
         "SENTRY_DSN",
         "SLACK_WEBHOOK_URL",
         "private_key",
+        "OTEL_EXPORTER_OTLP_HEADERS",
+        "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
+        "OTEL_EXPORTER_OTLP_METRICS_HEADERS",
+        "OTEL_EXPORTER_OTLP_LOGS_HEADERS",
+        "ANTHROPIC_CUSTOM_HEADERS",
     ],
 )
 def test_a_name_that_holds_secrets_is_recognised(name: str) -> None:
@@ -32,7 +37,18 @@ def test_a_name_that_holds_secrets_is_recognised(name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["PATH", "PWD", "OLDPWD", "HOME", "KEYBOARD_LAYOUT", "MONKEY_PATCH", "TOKENIZERS_PARALLELISM", "AUTHOR", "PATTERN"],
+    [
+        "PATH",
+        "PWD",
+        "OLDPWD",
+        "HOME",
+        "KEYBOARD_LAYOUT",
+        "MONKEY_PATCH",
+        "TOKENIZERS_PARALLELISM",
+        "AUTHOR",
+        "PATTERN",
+        "CORS_HEADERS",
+    ],
 )
 def test_a_name_that_only_resembles_one_is_not(name: str) -> None:
     assert not names_a_secret(name)
