@@ -19,6 +19,9 @@ from ci_agent.policy.words import Word
 SYSTEM_FOLDERS = frozenset({"/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin"})
 """A program that is spelled with one of these is the one that its base name means."""
 
+_FOLDERS_ADD_UP = frozenset({"make", "ruby"})
+"""To these, a second `-C` is relative to the first; to others it may stand in its place."""
+
 _T = TypeVar("_T")
 
 MAX_ALTERNATIVES = 64
@@ -160,6 +163,8 @@ def _apply(parsed: Parsed, draft: Draft, last: bool) -> None:
     draft.transparent = profile.launches == "transparent"
     for found in parsed.options:
         _apply_option(found, draft)
+    if profile.name not in _FOLDERS_ADD_UP and sum(found.option.meaning == "folder" for found in parsed.options) > 1:
+        draft.doubt("several options say in which folder it works")
     if not last:
         return
     if profile.commands:

@@ -55,6 +55,21 @@ class Parsed:
         """Whether one of these options, as the profile spells them, is there."""
         return bool(self.options) and any(found.option.name in names for found in self.options)
 
+    def surely(self, *names: str) -> bool:
+        """As `has`, and nothing takes it back: neither a value (`--check=false`) nor a later `--no-check`."""
+        given = [found for found in self.options if found.option.name in names] if self.options else []
+        plain = all(found.value is None or found.option.arity != "bare" for found in given)
+        return bool(given) and plain and not self.has(*(f"--no-{name[2:]}" for name in names if name[:2] == "--"))
+
+    @property
+    def dry(self) -> bool:
+        """Whether an option says that nothing is written."""
+        return self.surely(*self.profile.dry)
+
+    def last(self, *names: str) -> Word | None:
+        """The value of the last of these options, which is the one that counts."""
+        return next((value for _, value in reversed(list(self.values(*names)))), None)
+
     def values(self, *names: str) -> Iterator[tuple[int, Word]]:
         """The values of these options, each with the index of the option."""
         for found in self.options:

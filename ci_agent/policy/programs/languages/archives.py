@@ -74,6 +74,8 @@ def read_zip(parsed: Parsed, draft: Draft) -> None:
     recursive = searches or parsed.has("-r", "--recurse-paths")
     if words:
         draft.use("write", words[0])
+        if words[0].literal not in (None, "-") and "." not in words[0].text.rpartition("/")[2]:
+            draft.use("write", literal_word(f"{words[0].text}.zip", words[0].span))
     for word in [literal_word(".")] if searches else words[1:]:
         draft.use("read", word, recursive)
         if parsed.has("-m", "--move"):
@@ -102,7 +104,10 @@ def read_unzip(parsed: Parsed, draft: Draft) -> None:
 
 def read_compressor(parsed: Parsed, draft: Draft) -> None:
     """gzip and its kind replace FILE by FILE.gz, unless the result goes to standard output."""
-    shows = parsed.has("-c", "--stdout", "--to-stdout", "-l", "--list", "-t", "--test")
+    works = parsed.has("-d", "--decompress", "--uncompress", "-z", "--compress")
+    # Of `-t` and `-d` the later one counts, but not to all of these programs.
+    asks = parsed.has("-l", "--list", "-t", "--test") and not works
+    shows = asks or parsed.has("-c", "--stdout", "--to-stdout")
     recursive = parsed.has("-r", "--recursive")
     for operand in parsed.operands:
         draft.use("read", operand.word, recursive)

@@ -80,7 +80,7 @@ def read_behind(parsed: Parsed, draft: Draft, section: str) -> Parsed:
 def read_formatter(parsed: Parsed, draft: Draft) -> None:
     """`cargo fmt`, `go fmt`: rewrite the sources of the folder they work in, unless they are to check them."""
     behind = read_behind(parsed, draft, "rustfmt")
-    if not (parsed.has(*parsed.profile.dry) or behind.has("--check")):
+    if not (parsed.dry or behind.surely("--check")):
         draft.use("write", literal_word("."))
 
 
@@ -91,7 +91,7 @@ def read_gotestsum(parsed: Parsed, draft: Draft) -> None:
 def read_go_build(parsed: Parsed, draft: Draft) -> None:
     """`go build` of one package, and `go test -c`, leave a program in the folder they work in."""
     tests = parsed.profile.name == "go test"
-    if parsed.has("-o", "-n") or (tests and not parsed.has("-c")):
+    if parsed.has("-o") or parsed.surely("-n") or (tests and not parsed.has("-c")):
         return
     if tests:
         draft.use("write", literal_word("main.test"))
@@ -172,12 +172,15 @@ def _use_program(words: list[Word], draft: Draft) -> None:
 
 _EMITS = {"gcc": "a.out", "ld": "a.out", "javac": ".", "rustc": ".", "tsc": "."}
 """Where compilers write when no option says so: a file, or the folder they work in."""
-_EMITS_NOTHING = ("-E", "-M", "-MM", "-fsyntax-only", "-noEmit", "-version", "--version", "-v", "-help", "-showConfig")
+_EMITS_NOTHING = ("-E", "-M", "-MM", "-fsyntax-only", "-noEmit", "-showConfig")
+_ASKS = ("-version", "--version", "-v", "-help")
 
 
 def read_compiler(parsed: Parsed, draft: Draft) -> None:
     """The result goes where an option says, or where it always goes."""
-    told = any(found.option.meaning == "target" or found.option.name in _EMITS_NOTHING for found in parsed.options)
+    told = any(found.option.meaning == "target" for found in parsed.options) or parsed.has(*_EMITS_NOTHING)
+    told = told and not any(operand.word.literal == "false" for operand in parsed.operands)
+    told = told or (parsed.has(*_ASKS) and not parsed.operands)
     emits = _EMITS.get(parsed.profile.name)
     if (
         (parsed.operands or emits == ".")
@@ -221,8 +224,11 @@ def read_jq(parsed: Parsed, draft: Draft) -> None:
             draft.doubt(f"the jq program {program.word.text} is not known")
         elif _jq_loads(program.word.text):
             draft.hazard(program.at, "loads modules or data from other files")
-    if not parsed.has("--args", "--jsonargs"):
-        for operand in words:
+    rest = min(
+        (found.at for found in parsed.options if found.option.name in ("--args", "--jsonargs")), default=_NOWHERE
+    )
+    for operand in words:
+        if operand.at < rest:
             draft.use("read", operand.word)
 
 

@@ -28,15 +28,15 @@ def read_printed(parsed: Parsed, draft: Draft) -> None:
 def _prints(parsed: Parsed, prints: Prints) -> bool:
     match prints:
         case "patch":
-            return parsed.has(*_PATCH, *_PATCH_TOO) or not parsed.has(*_SUMMARY, *_SUMMARY_TOO)
+            return parsed.has(*_PATCH, *_PATCH_TOO) or not parsed.surely(*_SUMMARY, *_SUMMARY_TOO)
         case "patch_if_asked":
             return parsed.has(*_PATCH, *_PATCH_TOO, "--diff-merges")
         case "hunks_if_asked":
             return parsed.has(*_HUNKS)
         case "lines":
-            return not parsed.has(*_NAMES)
+            return not parsed.surely(*_NAMES)
         case "objects":
-            return not parsed.has("-e", "-t", "-s", "--batch-check")
+            return not parsed.surely("-e", "-t", "-s", "--batch-check")
         case "all":
             return True
 

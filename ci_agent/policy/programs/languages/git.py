@@ -64,10 +64,10 @@ def read_search(parsed: Parsed, draft: Draft) -> None:
 def read_remove(parsed: Parsed, draft: Draft) -> None:
     """`git rm` takes patterns of git's own."""
     words = [operand.word for operand in parsed.operands]
-    if parsed.has("--cached"):
+    if parsed.surely("--cached"):
         # What is no longer tracked may be printed, as any file of the past.
         use_pathspecs(draft, words, "read")
-    elif not parsed.has(*parsed.profile.dry):
+    elif not parsed.dry:
         use_pathspecs(draft, words, "delete")
 
 
@@ -88,7 +88,7 @@ def read_checkout(parsed: Parsed, draft: Draft) -> None:
 
 def read_clean(parsed: Parsed, draft: Draft) -> None:
     """It deletes what is beneath the operands; without any, what git does not know anywhere in the repository."""
-    if parsed.has("-n", "--dry-run"):
+    if parsed.surely("-n", "--dry-run"):
         return
     use_pathspecs(draft, [operand.word for operand in parsed.operands], "delete")
     if not parsed.operands:
@@ -97,21 +97,22 @@ def read_clean(parsed: Parsed, draft: Draft) -> None:
 
 def read_restore(parsed: Parsed, draft: Draft) -> None:
     """With `--staged` alone only the index changes."""
-    if parsed.has("-S", "--staged") and not parsed.has("-W", "--worktree"):
+    if parsed.surely("-S", "--staged") and not parsed.has("-W", "--worktree"):
         return
     use_pathspecs(draft, [operand.word for operand in parsed.operands], "write")
 
 
 def read_apply(parsed: Parsed, draft: Draft) -> None:
     """What the patch names is changed."""
-    if not parsed.has("--check", "--stat", "--numstat", "--summary", "--cached", "--abort", "--quit"):
+    only_tells = parsed.surely("--check", "--stat", "--numstat", "--summary", "--cached", "--abort", "--quit")
+    if not only_tells or parsed.has("--apply"):
         draft.use("write", literal_word("."), recursive=True)
 
 
 def read_format_patch(parsed: Parsed, draft: Draft) -> None:
     """Without a folder the patches are written to the present one."""
     read_show(parsed, draft)
-    if not parsed.has("--stdout", "-o", "--output-directory"):
+    if not (parsed.surely("--stdout") or parsed.has("-o", "--output-directory")):
         draft.use("write", literal_word("."))
 
 

@@ -22,7 +22,7 @@ def read_env(parsed: Parsed, draft: Draft) -> None:
     if words and words[0].literal == "-":
         words = words[1:]
     assignments, command = split_assignments(words)
-    folder = next((value for _, value in parsed.values("-C", "--chdir")), None)
+    folder = parsed.last("-C", "--chdir")
     if folder is not None:
         draft.use("list", folder)
     if parsed.has("-a", "--argv0"):

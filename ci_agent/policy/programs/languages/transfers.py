@@ -93,7 +93,18 @@ def read_split(parsed: Parsed, draft: Draft) -> None:
     if parsed.profile.name == "csplit":
         _use_pieces(draft, next((value for _, value in parsed.values("-f", "--prefix")), literal_word("xx")), "00")
     elif not parsed.has("--filter", "--help", "--version"):
-        _use_pieces(draft, parsed.operands[1].word if len(parsed.operands) > 1 else literal_word("x"), "aa")
+        _use_pieces(
+            draft, parsed.operands[1].word if len(parsed.operands) > 1 else literal_word("x"), _first_piece(parsed)
+        )
+
+
+def _first_piece(parsed: Parsed) -> str:
+    """`aa`, with another length, digits or an ending when the options say so."""
+    numbered = parsed.has("-d", "-x", "--numeric-suffixes", "--hex-suffixes")
+    length = parsed.last("-a", "--suffix-length")
+    size = int(length.text) if length is not None and re.fullmatch("[1-9]", length.text) else 2
+    ending = parsed.last("--additional-suffix")
+    return ("0" if numbered else "a") * size + (ending.text if ending is not None else "")
 
 
 def _use_pieces(draft: Draft, prefix: Word, first: str) -> None:

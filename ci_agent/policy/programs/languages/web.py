@@ -17,17 +17,17 @@ _REMOTE = re.compile(r"(?:[^/:@]+@)?(\[[^\]/]+\]|[^/:]+):")
 
 
 def read_curl(parsed: Parsed, draft: Draft) -> None:
-    method = _method(parsed)
     urls = [operand.word for operand in parsed.operands]
     for index, value in parsed.values("--url"):
         urls.append(value)
         if (value.prefix or value.text).startswith("@"):
             draft.hazard(index, "fetches what is listed in a file")
-    draft.urls += [UrlUse(_with_scheme(url), method) for url in urls]
+    draft.urls += [UrlUse(_with_scheme(url), method) for url in urls for method in _methods(parsed)]
+    _use_answers(parsed, draft, urls)
     for index, value in parsed.values("-w", "--write-out"):
         if "%output{" in value.text:
             draft.hazard(index, "writes a file")
-    if not parsed.has("-g", "--globoff"):
+    if not parsed.surely("-g", "--globoff"):
         _refuse_globs(parsed, draft)
     for index, value in parsed.values("-b", "--cookie"):
         _use_unless_pair(draft, index, value)
@@ -76,14 +76,40 @@ def _use_form_file(draft: Draft, field: Word) -> None:
         draft.doubt(f"{field.text} may name a file to send")
 
 
+def _use_answers(parsed: Parsed, draft: Draft, urls: list[Word]) -> None:
+    """`-O` names the file as the URL ends, `-J` as the server says; `--output-dir` is where either is."""
+    folders = [value for _, value in parsed.values("--output-dir")] or [literal_word(".")]
+    if parsed.has("-O", "--remote-name", "--remote-name-all"):
+        for folder in folders:
+            draft.use("write", folder, into=[literal_word(_last_name(url), url.span) for url in urls])
+    if parsed.has("-J", "--remote-header-name"):
+        for folder in folders:
+            draft.use("write", folder)
+    for _, name in parsed.values("-o", "--output") if parsed.has("--output-dir") else ():
+        for folder in folders:
+            path = f"{folder.literal}/{name.literal}"
+            known = folder.literal is not None and name.literal is not None
+            draft.use("write", literal_word(path, name.span) if known else name)
+
+
+def _methods(parsed: Parsed) -> list[str]:
+    """What each request may have: behind `--next` stand options of another one."""
+    if not parsed.has("--next", "-:"):
+        return [_method(parsed)]
+    given = [value.literal or "*" for _, value in parsed.values("-X", "--request")]
+    kinds = [("HEAD", ("-I", "--head")), ("PUT", ("-T", "--upload-file")), ("POST", (*_POSTS, *_POSTS_TOO))]
+    return list(dict.fromkeys(["GET", *given, *(method for method, names in kinds if parsed.has(*names))]))
+
+
 def _method(parsed: Parsed) -> str:
-    for _, value in parsed.values("-X", "--request", "--method"):
-        return value.literal or "*"
-    if parsed.has("-I", "--head"):
+    given = parsed.last("-X", "--request", "--method")
+    if given is not None:
+        return given.literal or "*"
+    if parsed.surely("-I", "--head"):
         return "HEAD"
     if parsed.has("-T", "--upload-file"):
         return "PUT"
-    if parsed.has(*_POSTS, *_POSTS_TOO) and not parsed.has("-G", "--get"):
+    if parsed.has(*_POSTS, *_POSTS_TOO) and not parsed.surely("-G", "--get"):
         return "POST"
     return "GET"
 
@@ -91,12 +117,13 @@ def _method(parsed: Parsed) -> str:
 def read_wget(parsed: Parsed, draft: Draft) -> None:
     """Without `-O` the answer goes to a file that is named as the URL ends."""
     method = _method(parsed)
-    folder = next((value for _, value in parsed.values("-P", "--directory-prefix")), literal_word("."))
+    folder = parsed.last("-P", "--directory-prefix") or literal_word(".")
+    redirects = parsed.last("--max-redirect")
     for operand in parsed.operands:
         draft.urls.append(UrlUse(_with_scheme(operand.word), method))
-        if all(value.literal != "0" for _, value in parsed.values("--max-redirect")):
+        if redirects is None or redirects.literal != "0":
             draft.hazard(operand.at, "follows redirects to hosts that no rule has seen: add --max-redirect=0")
-        if not parsed.has("-O", "--output-document", "--spider"):
+        if not (parsed.has("-O", "--output-document") or parsed.surely("--spider")):
             draft.use("write", folder, into=[literal_word(_last_name(operand.word), operand.word.span)])
 
 
