@@ -106,9 +106,9 @@ def test_the_length_of_integers_is_bounded_just_so() -> None:
     ids=["integer", "fraction", "small numbers", "escapes"],
 )
 def test_long_numbers_and_texts_take_no_long_time(text: str) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     try:
         assert parse_json(text) is not None
     except ValueError:
         assert len(refusal(text)) < 200
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5

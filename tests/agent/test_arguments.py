@@ -298,9 +298,9 @@ def test_a_number_that_cannot_be_checked_is_a_message_and_no_crash() -> None:
     ids=["words", "stars", "names", "mixed items", "objects", "many unknown", "long unknown"],
 )
 def test_no_arguments_keep_the_loop_busy(field_schema: JsonObject, value: Json) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     assert problems_of(field_schema, value) != []
-    assert time.monotonic() - started < 30  # what is not linear takes hours
+    assert time.process_time() - started < 30  # what is not linear takes hours
 
 
 def test_an_endless_list_that_satisfies_the_schema_is_given_up() -> None:

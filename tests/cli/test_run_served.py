@@ -126,7 +126,7 @@ def test_the_run_s_time_ends_a_silence(faults: "Faults", run: Run) -> None:
     start = time.monotonic()
     code, document, _ = run(server, "--timeout", "1")
     assert (code, document["result"]["reason"]) == (124, "timeout")
-    assert time.monotonic() - start < 10
+    assert time.monotonic() - start < 40  # not the minute after which a silence ends by itself
 
 
 def test_a_signal_ends_a_silence(faults: "Faults", workspace: Path, environment: dict[str, str]) -> None:
@@ -143,6 +143,6 @@ def test_a_signal_ends_a_silence(faults: "Faults", workspace: Path, environment:
     assert reached.wait(20)
     start = time.monotonic()
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=20)
+    process.communicate(timeout=40)
     assert process.returncode == 143
-    assert time.monotonic() - start < 2
+    assert time.monotonic() - start < 20  # not the minute after which a silence ends by itself

@@ -92,6 +92,6 @@ def test_attack_a_mention_bomb_notifies_nobody() -> None:
     "piece", ["fixes ", "fixes" + "-" * 20, "a/", "/" + " " * 50, "> ", "&#", "[", "a.b-" * 50, "\n"]
 )
 def test_attack_a_text_that_could_stall_does_not(piece: str) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     inert_markdown((piece * 65_000)[:65_000])
-    assert time.monotonic() - started < 3
+    assert time.process_time() - started < 3

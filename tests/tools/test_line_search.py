@@ -113,10 +113,10 @@ def test_a_backslash_before_a_backslash_is_no_anchor() -> None:
 
 
 def test_hostile_patterns_take_linear_time() -> None:
-    started = time.monotonic()
+    started = time.process_time()
     assert search(b"a" * 1_000_000 + b"!\n", r"(a+)+$") == []
     assert search(b"a" * 1_000_000 + b"!\n", r"(a|aa)*b") == []
-    assert time.monotonic() - started < 10
+    assert time.process_time() - started < 10
 
 
 def test_an_endless_line_is_searched_in_bounded_memory() -> None:

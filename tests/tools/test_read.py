@@ -224,13 +224,13 @@ def test_a_sparse_file_of_a_terabyte_costs_neither_time_nor_memory(
     with (tmp_path / "log").open("wb") as file:
         file.write(b"line\n" * 3000)
         file.truncate(1 << 40)
-    started = time.monotonic()
+    started = time.process_time()
     with pytest.raises(ToolError, match=r"binary data \(1,099,511,627,776 bytes\)"):
         call(read, path="zeros")
     assert text_of(call(read, path="log")).endswith(
         "line\n[Lines 1 to 2000; the file goes on. Read on with offset=2001.]"
     )
-    assert time.monotonic() - started < 10
+    assert time.process_time() - started < 10
 
 
 def test_a_line_far_into_a_file_is_not_looked_for(tmp_path: Path, read: Tool, call: Call) -> None:

@@ -85,8 +85,8 @@ def test_the_host_header_names_the_port_only_where_it_is_unusual() -> None:
 
 
 def test_a_hostile_url_costs_little() -> None:
-    started = time.monotonic()
+    started = time.process_time()
     for text in ("https://" + "a." * 4000, "https://" + "a-" * 4000, "https://a/" + "#" * 8000):
         with pytest.raises(ToolError):
             parse_web_url(text + "\x00")
-    assert time.monotonic() - started < 10
+    assert time.process_time() - started < 10

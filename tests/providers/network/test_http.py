@@ -33,6 +33,11 @@ def limits(*, connect: float = 5, first_byte: float = 5, idle: float = 5, whole:
     return PhaseLimits(connect, first_byte, idle, whole)
 
 
+PATIENT = limits(connect=60, first_byte=60, idle=60, whole=60)
+AT_ONCE_S = 15
+"""On a machine that is busy with other things; a minute is what it takes to leave for any other reason."""
+
+
 def post(transport: Transport, url: str, cancel: CancelToken | None = None) -> bytes:
     with transport.post(f"{url}/v1/x", KEY, b"{}", cancel or CancelToken()) as response:
         return b"".join(response.chunks())
@@ -482,8 +487,8 @@ def test_cancelled_by_another_thread_it_leaves_at_once(
 
     server = faults.serve(PHASES[phase](faults, cancel))
     with pytest.raises(Cancelled, match="enough"):
-        post(client.transport(), server.url, token)
-    assert time.monotonic() - times[0] < 1
+        post(client.transport(PATIENT), server.url, token)
+    assert time.monotonic() - times[0] < AT_ONCE_S
     assert server.is_left()
 
 
@@ -497,10 +502,10 @@ def test_cancelled_by_a_signal_in_its_own_thread_it_leaves_at_once(
     start = time.monotonic()
     try:
         with pytest.raises(Cancelled, match="signal"):
-            post(client.transport(), server.url, token)
+            post(client.transport(PATIENT), server.url, token)
     finally:
         signal.signal(signal.SIGUSR1, before)
-    assert time.monotonic() - start < 1
+    assert time.monotonic() - start < AT_ONCE_S
     assert server.is_left()
 
 
@@ -519,8 +524,8 @@ def test_cancelled_while_connecting_it_leaves_at_once(client: "Client") -> None:
         threading.Thread(target=accept, daemon=True).start()
         start = time.monotonic()
         with pytest.raises(Cancelled):
-            post(client.transport(), f"https://127.0.0.1:{listener.getsockname()[1]}", token)
-        assert time.monotonic() - start < 1
+            post(client.transport(PATIENT), f"https://127.0.0.1:{listener.getsockname()[1]}", token)
+        assert time.monotonic() - start < AT_ONCE_S
         for thread in request_threads():
             thread.join(2)
         assert request_threads() == []
@@ -536,7 +541,7 @@ def slow_names(faults: "Faults", monkeypatch: pytest.MonkeyPatch) -> Iterator[tu
         if host != "slow.test":
             return look_up(host, *more, **named)
         token.cancel("enough")
-        known.wait(20)
+        known.wait(60)
         return look_up("127.0.0.1", *more, **named)
 
     monkeypatch.setattr(socket, "getaddrinfo", wait_and_look_up)
@@ -550,8 +555,8 @@ def test_cancelled_while_a_name_is_looked_up_it_leaves_at_once_and_sends_nothing
     url, known, token = slow_names
     start = time.monotonic()
     with pytest.raises(Cancelled, match="enough"):
-        post(client.transport(), url, token)
-    assert time.monotonic() - start < 1
+        post(client.transport(PATIENT), url, token)
+    assert time.monotonic() - start < AT_ONCE_S
     thread = request_threads()[-1]
     known.set()
     thread.join(5)
