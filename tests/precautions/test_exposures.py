@@ -54,6 +54,14 @@ def test_sudo_that_does_not_answer_is_not_waited_for(tmp_path: Path, monkeypatch
 
 
 @pytest.mark.usefixtures("no_secret_above")
+def test_a_run_that_is_cancelled_meanwhile_says_so_in_its_record_and_not_here(tmp_path: Path) -> None:
+    cancel = CancelToken()
+    cancel.cancel("received SIGTERM")
+    with open_processes() as processes:
+        assert list(find_exposures((), with_sudo(tmp_path, "exec /bin/sleep 60"), processes, cancel)) == []
+
+
+@pytest.mark.usefixtures("no_secret_above")
 def test_without_sudo_nothing_is_started(tmp_path: Path) -> None:
     assert exposures_of((), {"PATH": str(tmp_path)}) == []
 

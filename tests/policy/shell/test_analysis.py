@@ -1,5 +1,6 @@
 """Characters, bounds, dialects, and what was measured to fool a single reading."""
 
+import threading
 from collections.abc import Callable
 
 import pytest
@@ -77,6 +78,22 @@ def test_a_deep_program_is_understood_from_deep_in_the_stack() -> None:
 
     deep = MAX_NESTING - 1
     assert call(400) == deep + 1
+
+
+def test_where_no_thread_is_to_be_had_a_program_too_deep_for_this_stack_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    def call(depth: int) -> object:
+        return (
+            call(depth - 1) if depth else analyse("echo " + '"$(' * (MAX_NESTING - 1) + "ls" + ')"' * (MAX_NESTING - 1))
+        )
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with pytest.raises(BoundExceededError, match="too deep to be read here: can't start new thread"):
+        call(400)
 
 
 @pytest.mark.parametrize(
