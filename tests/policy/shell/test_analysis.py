@@ -1,5 +1,7 @@
 """Characters, bounds, dialects, and what was measured to fool a single reading."""
 
+import inspect
+import sys
 import threading
 from collections.abc import Callable
 
@@ -91,9 +93,11 @@ def test_where_no_thread_is_to_be_had_a_program_too_deep_for_this_stack_is_refus
             call(depth - 1) if depth else analyse("echo " + '"$(' * (MAX_NESTING - 1) + "ls" + ')"' * (MAX_NESTING - 1))
         )
 
+    all_but_60_frames = sys.getrecursionlimit() - len(inspect.stack()) - 60
+    assert call(all_but_60_frames)
     monkeypatch.setattr(threading.Thread, "start", refuse)
     with pytest.raises(BoundExceededError, match="too deep to be read here: can't start new thread"):
-        call(400)
+        call(all_but_60_frames)
 
 
 @pytest.mark.parametrize(
