@@ -180,9 +180,9 @@ def _bounded(facts: Iterable[FactVerdict]) -> tuple[FactVerdict, ...]:
     kept: dict[FactVerdict, None] = {}
     rules: set[str | None] = {None}
     for fact in facts:
-        if len(kept) < MAX_FACTS or not {fact.granted_by, fact.forbidden_by} <= rules:
+        if len(kept) < MAX_FACTS or not rules.issuperset((fact.granted_by, fact.forbidden_by)):
             kept[fact] = None
-            rules |= {fact.granted_by, fact.forbidden_by}
+            rules.update((fact.granted_by, fact.forbidden_by))
     return tuple(kept)
 
 

@@ -56,16 +56,15 @@ def judge(call: Call) -> list[Verdict]:
         if call.tool == "bash"
         else tool_facts(call.site, call.tool, call.arguments)
     )
-    verdicts = []
+    verdicts: dict[int, Verdict] = {}
     granting: dict[str, CompiledRule] = {}
     for fact in sorted(facts, key=lambda each: isinstance(each, FileFact)):
         rule = _granting_rule(call, fact, granting.values())
         if rule is not None and isinstance(fact, ExecFact):
             granting[rule.id] = rule
         forbidden = sorted(denials.of(fact), key=lambda each: strictest_first(each.rule))
-        verdicts.append(Verdict(fact, rule, tuple(forbidden)))
-    place = {id(fact): at for at, fact in enumerate(facts)}
-    return sorted(verdicts, key=lambda verdict: place[id(verdict.fact)])
+        verdicts[id(fact)] = Verdict(fact, rule, tuple(forbidden))
+    return [verdicts[id(fact)] for fact in facts]
 
 
 def nearest(call: Call, fact: ExecFact | ToolFact | FileFact) -> tuple[CompiledRule, Refusal] | None:

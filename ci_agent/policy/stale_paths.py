@@ -45,16 +45,21 @@ def _by_made_names(commands: Sequence[ExecFact], facts: Sequence[Fact]) -> Itera
     """A doubt for each command that may be given a name which the call makes, and take it for something else."""
     made = [file.path for fact in facts for file in _files(fact) if file.effect == "write"]
     has_dash = any(path.name.startswith("-") for path in made)
-    is_odd = any(_ODD.search(part) for path in made for part in path.parts)
-    for command in commands if has_dash or is_odd else ():
+    odd = {beginning for path in made if (beginning := _odd_beginning(path))}
+    for command in commands if has_dash or odd else ():
         takes_names = _takes_names(command)
-        is_odd = any(_ODD.search(os.path.relpath(path, command.folder)) for path in made)
         if has_dash and (command.has_open_glob or takes_names):
             why = "a glob or a list may hold a name with a dash that is made here"
             yield UnknownFact(why, argument="command", span=command.span)
-        elif is_odd and takes_names:
+        elif takes_names and any(command.folder.parts[: len(each)] != each for each in odd):
             why = "a name with blanks or special characters that is made here may be among the names, and be cut"
             yield UnknownFact(why, argument="command", span=command.span)
+
+
+def _odd_beginning(path: Path) -> tuple[str, ...]:
+    """The parts of a path up to the last that is odd; none when none is. Beneath there its names are plain."""
+    odd = [at for at, part in enumerate(path.parts, start=1) if _ODD.search(part)]
+    return path.parts[: odd[-1]] if odd else ()
 
 
 def _through_links(makers: Sequence[ExecFact], facts: Sequence[Fact], budget: DiskBudget) -> Iterator[UnknownFact]:

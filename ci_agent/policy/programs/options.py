@@ -53,7 +53,7 @@ class Parsed:
 
     def has(self, *names: str) -> bool:
         """Whether one of these options, as the profile spells them, is there."""
-        return bool(self.options) and any(found.option.name in names for found in self.options)
+        return bool(names and self.options) and any(found.option.name in names for found in self.options)
 
     def surely(self, *names: str) -> bool:
         """As `has`, and nothing takes it back: neither a value (`--check=false`) nor a later `--no-check`."""
