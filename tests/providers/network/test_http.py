@@ -83,15 +83,11 @@ def test_a_connection_that_the_server_closed_while_idle_does_no_harm(faults: "Fa
     assert server.connections == 2
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
-
-
 def test_nobody_there_is_a_failure_that_may_pass(client: "Client") -> None:
-    port = free_port()
-    error = refused(client.transport(), f"http://127.0.0.1:{port}")
+    with socket.socket() as held:  # so that nobody else listens there meanwhile
+        held.bind(("127.0.0.1", 0))
+        port = held.getsockname()[1]
+        error = refused(client.transport(), f"http://127.0.0.1:{port}")
     assert (error.kind, error.retryable) == ("connection", True)
     assert error.message.startswith(f"the connection to 127.0.0.1:{port} failed: ")
     assert "refused" in error.message
