@@ -1,5 +1,6 @@
 """Tells options, their values and operands apart, as the program itself would."""
 
+import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +12,9 @@ from ci_agent.policy.programs.telltale import tells
 from ci_agent.policy.words import Word
 
 _GLOB_SPECIALS = frozenset("*?[\\")
+
+_LETTERS_BEFORE_PATH = re.compile(r"[A-Za-z0-9]{1,2}(?=[/~]|\.\.?/)")
+"""`-ae/etc/x`: behind more letters a slash is within a relative path."""
 
 _TAKE_OPERANDS_ALIKE = (None, "make", "git_show", "git_diff")
 """Languages to which it does not matter in which place an operand stands."""
@@ -279,7 +283,7 @@ def _note_value(parsed: Parsed, value: Word, position: int) -> None:
 def _read_cluster(parsed: Parsed, words: Sequence[Word], index: int, text: str) -> int:
     word, profile = words[index], parsed.profile
     if profile.unlisted == "anything" and len(text) > 2:
-        _note_whole(parsed, text.partition("=")[0], index)
+        _note_whole(parsed, word, text, index)
     position = 1
     noted: dict[str, int] = {}
     while position < len(text):
@@ -301,11 +305,28 @@ def _read_cluster(parsed: Parsed, words: Sequence[Word], index: int, text: str) 
     return index + 1
 
 
-def _note_whole(parsed: Parsed, name: str, index: int) -> None:
-    """To a program whose options nobody has listed, `-shellcheck=x` may be one of a long name."""
-    why = tells(name)
-    if why is not None:
-        parsed.options.append(Found(Option(name, "bare", "unlisted", why), name, index))
+def _note_whole(parsed: Parsed, word: Word, text: str, index: int) -> None:
+    """To a program whose options nobody has listed, `-shellcheck=x` may be one of a long name, and `-exyz` one with a
+    value."""
+    name = text.partition("=")[0]
+    why, begins = tells(name), _first_unlisted(parsed.profile, text)
+    if why is not None or begins is not None:
+        value = None if begins is None else tail(word, begins)
+        parsed.options.append(Found(Option(name, "may_take", "anything", why), name, index, value))
+
+
+def _first_unlisted(profile: Profile, cluster: str) -> int | None:
+    """Where the value of the first letter that no option has would begin; None: all have one, or an option has a
+    value."""
+    for position, letter in enumerate(cluster[1:], 1):
+        option = profile.options.get(cluster[0] + letter)
+        if option is None:
+            begins = position + letter.isalnum()
+            letters = _LETTERS_BEFORE_PATH.match(cluster, begins)
+            return letters.end() if letters else begins
+        if option.arity != "bare":
+            return None
+    return None
 
 
 def _read_bundle(parsed: Parsed, words: Sequence[Word], index: int) -> int:
