@@ -28,6 +28,11 @@ _CACHES: Final = {"GOCACHE": ".cache/go-build"}
 """Variables that say where a cache is, and where it is in a home folder without them."""
 
 
+_WITHOUT_NETWORK: Final = (
+    "[The sandbox keeps this call from the network, and from servers of its own on localhost: that takes a rule which "
+    "names a host, such as `host: localhost`.]"
+)
+
 GitSettings: TypeAlias = Callable[[Iterable[Path]], Mapping[str, str]]
 """Variables that keep git, started in one of these folders, from running what a repository names; ConfigurationError
 when nothing can."""
@@ -64,7 +69,8 @@ def create_confine(
             confinement = confine(sandbox, access)
         except TooManyEntriesError as error:
             raise ToolError(f"the sandbox cannot be set up, so the command was not run: {error}") from error
-        return Confined(confinement, environment, _explain(access, sandbox, policy.site.workspace, temporary))
+        explanation = _explain(access, sandbox, policy.site.workspace, temporary)
+        return Confined(confinement, environment, explanation, None if access.network else _WITHOUT_NETWORK)
 
     return confine_call
 

@@ -107,6 +107,13 @@ def test_what_a_call_may_do_is_put_into_words(policy: Policy, temporary: Path, t
     )
 
 
+def test_who_may_not_use_the_network_can_be_told_what_it_takes(policy: Policy, temporary: Path) -> None:
+    offline = confined(policy, temporary, "pytest").explanation_of_network or ""
+    assert offline.startswith("[The sandbox keeps this call from the network, and from servers of its own on localhost")
+    assert confined(policy, temporary, "go test").explanation_of_network is None
+    assert confined(policy, temporary, "pytest", Sandbox("none")).explanation_of_network is None
+
+
 def test_a_closed_file_of_the_workspace_is_named(policy: Policy, temporary: Path, tmp_path: Path) -> None:
     (tmp_path / "ws" / ".env").write_text("")
     explanation = confined(policy, temporary, "pytest").explanation or ""

@@ -49,6 +49,8 @@ class Confined:
     """More variables for them."""
     explanation: str | None = None
     """What they may do, in a line for a model whose command was refused something."""
+    explanation_of_network: str | None = None
+    """The same for a command that reached no server; None: nothing keeps it from the network."""
 
 
 Confine: TypeAlias = Callable[[JsonObject], Confined]

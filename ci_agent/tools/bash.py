@@ -72,7 +72,13 @@ def create_bash_tool(  # noqa: PLR0913, PLR0917 - settings of the tool, all but 
                 on_update(present_unfinished(cancelled.result, spill.details))
                 raise
         words = _time_out(timeout_s, max_timeout_s)
-        return present_ending(result, words, spill.details, when_refused=confined.explanation)
+        return present_ending(
+            result,
+            words,
+            spill.details,
+            when_refused=confined.explanation,
+            when_unreachable=confined.explanation_of_network,
+        )
 
     return Tool(
         name="bash",

@@ -33,23 +33,43 @@ _REFUSED = re.compile(
 )
 """What programs print when the kernel has refused them something."""
 
+_UNREACHABLE = re.compile(
+    rb"could not resolve|couldn't resolve|unable to resolve|failed to resolve|failed to lookup address|no such host"
+    rb"|name or service not known|temporary failure in name resolution|nodename nor servname|name does not resolve"
+    rb"|dns error|getaddrinfo|\b(?:EAI_AGAIN|ENOTFOUND|ENETUNREACH)\b|network is unreachable"
+    rb"|(?:couldn't|could not|failed to|unable to|cannot) (?:establish a new )?connect"
+    rb"|\b(?:connect|connection|listen|bind|serve|server)\b[^\n]{0,100}(?:EACCES|permission denied|\nPermissionError)"
+    rb"|permission denied[^\n]{0,80}\b(?:bind|connect|listen|socket)\b|\bsocket\b[^\n]{0,40}PermissionError",
+    re.IGNORECASE,
+)
+"""What they print when they reach no server, or may not be one."""
+
 
 def present_ending(
-    result: ProcessResult, time_out: str, more_details: JsonObject, *, when_refused: str | None = None
+    result: ProcessResult,
+    time_out: str,
+    more_details: JsonObject,
+    *,
+    when_refused: str | None = None,
+    when_unreachable: str | None = None,
 ) -> ToolResult:
     """What the command printed, if it succeeded; if not, a ToolError that says the same and, last, how it ended.
 
-    `time_out` is how a time-out is put into words; `when_refused` is added when the output of a command that failed
-    looks as if the kernel had refused it something. Output stays as it came, ANSI sequences and control characters
-    included: escaping them is for whoever shows them to a person. Bytes that are not UTF-8 become U+FFFD.
+    `time_out` is how a time-out is put into words. `when_refused` is added when the output of a command that failed
+    looks as if the kernel had refused it something, `when_unreachable` when it looks as if that was a server. Output
+    stays as it came, ANSI sequences and control characters included: escaping them is for whoever shows them to a
+    person. Bytes that are not UTF-8 become U+FFFD.
     """
     shown, replaced = _shown(result.output)
     notes = [_BACKGROUND_NOTE] if result.left_background else []
     details = _facts(result, shown, replaced) | more_details
     if result.exit_status == 0 and not result.timed_out and result.killed_because is None:
         return text_result(_with_notes(shown.text, notes), details)
-    if when_refused and _REFUSED.search(result.output.head + b"\n" + result.output.tail):
+    kept = result.output.head + b"\n" + result.output.tail
+    if when_refused and _REFUSED.search(kept):
         notes.append(when_refused)
+    if when_unreachable and _UNREACHABLE.search(kept):
+        notes.append(when_unreachable)
     raise ToolError(_with_notes(shown.text, [*notes, _ending(result, time_out)]), details)
 
 
