@@ -32,7 +32,7 @@ def printable(text: str) -> str:
     wants `::` first in a line, Buildkite `---` or its like; callers prevent both by printing something before.
     GitLab's sections need a carriage return and an escape.
     """
-    if text.isascii() and text.isprintable():
+    if text.isprintable() and (text.isascii() or _UNSEEN.isdisjoint(text)):
         return _broken(text)
     return _broken(_LOOSE_JOINER.sub(r"\\u200d", text.translate(_ESCAPES)))
 

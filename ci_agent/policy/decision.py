@@ -1,6 +1,6 @@
 """Verdicts become a decision: which one it hangs on, and what to say about it."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias
 
@@ -26,7 +26,7 @@ MAX_FACTS: Final = 500
 
 def decision_of(call: Call, verdicts: Sequence[Verdict], on_denied: OnDenied) -> Decision:
     """Allowed when every fact is granted and none is forbidden. A deny rule speaks first, then what is not known."""
-    facts = _bounded(_listed(verdicts))
+    facts = _listed(verdicts)
     forbidden = [each for verdict in verdicts for each in verdict.forbidden]
     if forbidden:
         first = min(forbidden, key=lambda each: strictest_first(each.rule))
@@ -162,28 +162,27 @@ def _with_advice(reason: str, rule: Rule) -> str:
     return f"{reason.rstrip('.')}. Instead: {rule.instead}" if rule.instead else reason
 
 
-def _listed(verdicts: Sequence[Verdict]) -> Iterator[FactVerdict]:
+def _listed(verdicts: Sequence[Verdict]) -> tuple[FactVerdict, ...]:
+    """Each part once, with the rules that grant and forbid it."""
+    kept: dict[FactVerdict, None] = {}
+    rules: set[str | None] = {None}
+    for part, granted_by, forbidden_by in _parts(verdicts):
+        if len(kept) < MAX_FACTS or not rules.issuperset((granted_by, forbidden_by)):
+            kept[FactVerdict(kind_of(part), value_of(part), granted_by, forbidden_by)] = None
+            rules.update((granted_by, forbidden_by))
+    return tuple(kept)
+
+
+def _parts(verdicts: Sequence[Verdict]) -> Iterator[tuple[KnownFact | UnknownFact, str | None, str | None]]:
     for verdict in verdicts:
-        parts = list(_shown(verdict.fact))
         forbidding = {id(each.about): each.rule.id for each in reversed(verdict.forbidden)}
         granted_by = verdict.granted_by.id if verdict.granted_by else None
-        for part in parts:
-            yield FactVerdict(kind_of(part), value_of(part), granted_by, forbidding.pop(id(part), None))
+        for part in _shown(verdict.fact):
+            yield part, granted_by, forbidding.pop(id(part), None)
         # What is forbidden beneath a folder, or in a call that has no other facts.
         for each in verdict.forbidden:
             if id(each.about) in forbidding:
-                yield FactVerdict(kind_of(each.about), value_of(each.about), None, forbidding.pop(id(each.about)))
-
-
-def _bounded(facts: Iterable[FactVerdict]) -> tuple[FactVerdict, ...]:
-    """Each of them once."""
-    kept: dict[FactVerdict, None] = {}
-    rules: set[str | None] = {None}
-    for fact in facts:
-        if len(kept) < MAX_FACTS or not rules.issuperset((fact.granted_by, fact.forbidden_by)):
-            kept[fact] = None
-            rules.update((fact.granted_by, fact.forbidden_by))
-    return tuple(kept)
+                yield each.about, None, forbidding.pop(id(each.about))
 
 
 def _shown(fact: Fact) -> Iterator[KnownFact | UnknownFact]:

@@ -3,21 +3,23 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, cast
 
 from ci_agent.policy.programs.draft import Draft
 from ci_agent.policy.programs.options import Parsed
 from ci_agent.policy.words import Word
 
-Token: TypeAlias = tuple[Literal["name", "string", "regex", "number", "newline", "operator"], str]
+TokenKind: TypeAlias = Literal["name", "string", "regex", "number", "newline", "operator", "end"]
+Token: TypeAlias = tuple[TokenKind, str]
 
 _TOKEN = re.compile(
-    r"""(?P<skip>(?:[ \t\r]|\\\r?\n)+|\#[^\n]*)
-      | (?P<newline>\n)
+    r"""[ \t\r]*(?:(?:\\\r?\n|\#[^\n]*)[ \t\r]*)*
+      (?:(?P<newline>\n)
       | (?P<name>[A-Za-z_][A-Za-z0-9_]*)
       | (?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)
       | (?P<string>"(?:[^"\\\n]|\\.|\\\n)*")
-      | (?P<operator>\+\+|--|\*\*=?|\|\||&&|\|&|>>|[<>=!+*/%^-]=|!~|::|[-{}()\[\];,+*/%^!<>|?:~$=@])""",
+      | (?P<operator>\+\+|--|\*\*=?|\|\||&&|\|&|>>|[<>=!+*/%^-]=|!~|::|[-{}()\[\];,+*/%^!<>|?:~$=@])
+      | (?P<end>\Z))""",
     re.VERBOSE,
 )
 _REGEX = re.compile(r"/(?:[^/\\\n\[]|\\.|\[\^?+\]?+(?=(?P<set>(?:[^/\]\n\\]|\\.)*))(?P=set)\])*/")
@@ -131,23 +133,22 @@ def _tokens(text: str) -> Iterator[Token]:
     before: Token = ("operator", "")
     groups: list[bool] = []
     ends_value = False
-    while position < len(text):
-        if text[position] == "/" and not ends_value and _opens_regex(before):
-            match = _REGEX.match(text, position)
+    while match := _TOKEN.match(text, position):
+        kind = cast("TokenKind", match.lastgroup)
+        token = match[kind]
+        if kind == "end":
+            return
+        if token[0] == "/" and not ends_value and _opens_regex(before):
+            match = _REGEX.match(text, match.start(kind))
             if match is None:
-                raise _AmbiguousError
+                break
             before = ("regex", match[0])
         else:
-            match = _TOKEN.match(text, position)
-            if match is None:
-                raise _AmbiguousError
-            if match.lastgroup == "skip":
-                position = match.end()
-                continue
-            ends_value = _ends_value(match[0], before, groups)
-            before = (match.lastgroup, match[0])  # type: ignore[assignment]  # the groups are named for the kinds
+            ends_value = _ends_value(token, before, groups)
+            before = (kind, token)
         yield before
         position = match.end()
+    raise _AmbiguousError
 
 
 def _ends_value(text: str, before: Token, groups: list[bool]) -> bool:

@@ -32,11 +32,14 @@ class _Cursor:
         self.position += len(char)
         return char
 
-    def skip(self, chars: str) -> None:
-        text, at = self.text, self.position
+    def skip(self, chars: str) -> str:
+        """Past all of these characters that come now, which it returns."""
+        text, start = self.text, self.position
+        at = start
         while at < len(text) and text[at] in chars:
             at += 1
         self.position = at
+        return text[start:at]
 
     def find(self, text: str, start: int) -> int:
         """Where a text comes next, from a start that only grows; -1 when it does not."""
@@ -106,7 +109,7 @@ def _effects(text: str) -> list[tuple[str, str]]:
 def _commands(cursor: _Cursor) -> Iterator[tuple[str, str]]:
     while True:
         cursor.skip(" \t\n;}\r\f\v")
-        if not cursor.peek():
+        if cursor.position >= len(cursor.text):
             return
         _skip_addresses(cursor)
         yield from _command(cursor)
@@ -169,14 +172,14 @@ def _substitution(cursor: _Cursor) -> Iterator[tuple[str, str]]:
     delimiter = cursor.next()
     _skip_to(cursor, delimiter, regex=True)
     _skip_to(cursor, delimiter, regex=False)
-    while cursor.peek() and cursor.peek() in "gpiImMew0123456789":
-        flag = cursor.next()
-        if flag == "e":
-            yield "run", ""
-        elif flag == "w":
-            cursor.skip(" \t")
-            yield "write", cursor.line()
-            return
+    flags = cursor.skip("gpiImMe0123456789")
+    if "e" in flags:
+        yield "run", ""
+    if cursor.peek() == "w":
+        cursor.next()
+        cursor.skip(" \t")
+        yield "write", cursor.line()
+        return
     cursor.skip(" \t\r")
     if cursor.peek() not in ("", ";", "}", "\n", "#"):
         raise _BadScriptError
