@@ -62,7 +62,7 @@ def first_lines(settings: RunSettings, parts: RunParts, place: Place, recovered:
 
     `recovered` is where the record of an earlier run is that was killed; None: there was none.
     """
-    record = place.document or place.journal
+    record = place.document or f"{place.journal}{'' if place.is_product else ' while it runs'}"
     policy = parts.policy.source
     rules = f"policy {policy.name} ({counted(len(policy.rules), 'rule')})"
     yield f"{parts.model}  {rules}  sandbox {parts.sandbox}  record {record}"

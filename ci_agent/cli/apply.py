@@ -41,7 +41,9 @@ def _print_schema(ctx: click.Context, _parameter: click.Parameter, value: bool) 
 @click.option("--dry-run", is_flag=True, help="Check everything, say what would be done, and do nothing.")
 @click.option("--token-env", metavar="NAME", help="Do it, with the token in this variable. [default: print commands]")
 @click.option("--repo", metavar="OWNER/NAME", help="The repository. [default: the variable GITHUB_REPOSITORY]")
-@click.option("--number", type=click.IntRange(min=1), help="The issue or pull request. [default: the event's]")
+@click.option(
+    "--number", type=click.IntRange(min=1), metavar="N", help="The issue or pull request. [default: the event's]"
+)
 @click.option("--into", metavar="BRANCH", help="The branch that a patch is for. [default: the job's]")
 @click.option("--checkout", metavar="DIR", default=".", show_default=True, help="A checkout of what a patch is for.")
 @click.option(

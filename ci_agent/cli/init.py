@@ -1,5 +1,6 @@
 """`ci-agent init`: a starter policy, a task and a workflow."""
 
+import shlex
 import subprocess
 from importlib.resources import files
 from pathlib import Path
@@ -46,7 +47,8 @@ def init_command(folder: Path, ci: System | None, model: str, *, dry_run: bool) 
             click.echo(f"It has no job for this task yet. Add:\n\n{text}")
     if system == "none":
         click.echo("No CI system was found: --ci github or --ci gitlab writes its workflow.")
-    click.echo("Next: ci-agent policy check policies/review.yml; ci-agent doctor --task tasks/review.yaml")
+    there = "" if folder == Path() else f"cd {shlex.quote(str(folder))}; "
+    click.echo(f"Next: {there}ci-agent policy check policies/review.yml; ci-agent doctor --task tasks/review.yaml")
     return 0
 
 

@@ -7,16 +7,17 @@ from typing import Any, TypeVar, get_args
 import click
 
 from ci_agent.cli.key_file import read_key
-from ci_agent.cli.options import Amount, blamed_on, option
+from ci_agent.cli.options import Amount, Count, blamed_on, option
 from ci_agent.provider import ThinkingLevel
 from ci_agent.providers.settings import ModelSettings
 from ci_agent.providers.shrinking import ShrinkMode
 from ci_agent.providers.table import parse_model
+from ci_agent.spelling import listed
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 _SECONDS = Amount(min=0, min_open=True)
-_COUNT = click.IntRange(min=1)
+_COUNT = Count()
 _DEFAULTS = ModelSettings()
 
 _OPTIONS = (
@@ -34,7 +35,7 @@ _OPTIONS = (
         help="Read the key from FILE instead of the provider's variable; /dev/fd/3 is a descriptor that you opened.",
     ),
     option("--thinking", type=click.Choice(get_args(ThinkingLevel)), help="How much the model thinks first."),
-    option("--temperature", type=Amount(min=0, max=2), help="Sampling temperature."),
+    option("--temperature", type=Amount(min=0, max=2), metavar="NUMBER", help="Sampling temperature."),
     option("--max-output-tokens", type=_COUNT, help="Of each answer, its thinking included."),
     option(
         "--shrink",
@@ -107,4 +108,13 @@ def check_model(text: str, flag: str) -> None:
     try:
         parse_model(text)
     except ValueError as error:
-        raise click.BadParameter(str(error), param_hint=flag) from error
+        known = listed(_known_by(text)) if ":" not in text else ""
+        problem = f"{text!r} names no model without its provider; did you mean {known}?" if known else str(error)
+        raise click.BadParameter(problem, param_hint=flag) from error
+
+
+def _known_by(model_id: str) -> list[str]:
+    """The models of the catalogue that have this id, with their providers."""
+    from ci_agent.providers.catalog import load_catalog  # noqa: PLC0415 - for errors alone; it takes a while to load
+
+    return [name for name in sorted(load_catalog().models) if name.partition(":")[2] == model_id]

@@ -52,8 +52,19 @@ class SourcedOption(click.Option):
             raise
 
 
+class Count(click.IntRange):
+    """How many of something, at least one."""
+
+    name = "whole number"
+
+    def __init__(self) -> None:
+        super().__init__(min=1)
+
+
 class Amount(click.FloatRange):
     """A number that can be a limit: infinity and not-a-number would be none, and clocks take nothing much larger."""
+
+    name = "number"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         number: float = super().convert(value, param, ctx)
@@ -94,6 +105,8 @@ def _set_in(name: str) -> str:
 def option(flag: str, *more: str, **attributes: Any) -> Callable[[Decorated], Decorated]:
     """`click.option` that also reads `CI_AGENT_` and the flag's name; `attributes` are click's own."""
     variable = _PREFIX + flag.removeprefix("--").upper().replace("-", "_")
+    if isinstance(attributes.get("type"), Count):
+        attributes.setdefault("metavar", "N")
     return click.option(flag, *more, envvar=variable, cls=SourcedOption, **attributes)
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from ci_agent.ci_services.environment import real_path
-from ci_agent.cli.options import option
+from ci_agent.cli.options import Count, option
 from ci_agent.errors import ConfigurationError
 from ci_agent.json_types import JsonObject
 from ci_agent.schedule.lock import hold_lock
@@ -33,7 +33,7 @@ _LOCK = "lock"
 _OPTIONS = (
     option("--state-dir", metavar="DIR", help="Leave for the next run how this one ended, and lock out a second one."),
     option("--transcript-dir", metavar="DIR", help="Write the record here, under a name of its own."),
-    option("--keep-transcripts", type=click.IntRange(min=1), metavar="N", help="Of those keep the newest N."),
+    option("--keep-transcripts", type=Count(), help="Of those keep the newest N."),
 )
 
 

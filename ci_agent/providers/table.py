@@ -14,6 +14,7 @@ from ci_agent.providers.script import read_script
 from ci_agent.providers.scripted import create_scripted_stream
 from ci_agent.providers.settings import ModelSettings
 from ci_agent.providers.shrinking import create_shrinking_stream
+from ci_agent.spelling import nearest
 
 SCRIPTED = "scripted"
 REPLAY = "replay"
@@ -59,10 +60,14 @@ class OpenModels:
 
 
 def parse_model(text: str) -> Model:
-    """The model that `PROVIDER:MODEL` names; ValueError says which forms there are."""
+    """The model that `PROVIDER:MODEL` names; ValueError says which forms there are, or what was meant."""
     provider, colon, name = text.partition(":")
+    if provider in PROVIDERS and not name:
+        raise ValueError(f"{text!r} names no model: write what it is called behind `{provider}:`")
     if colon and name and provider not in PROVIDERS:
-        raise ValueError(f"{text!r} names no model: no provider is called {provider!r}. {known_models()}")
+        meant = nearest(provider, PROVIDERS)
+        hint = f"; did you mean {f'{meant}:{name}'!r}?" if meant else f". {known_models()}"
+        raise ValueError(f"{text!r} names no model: no provider is called {provider!r}{hint}")
     if not colon or not name:
         raise ValueError(f"{text!r} names no model. {known_models()}")
     return Model(provider, name)

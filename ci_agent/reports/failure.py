@@ -30,7 +30,9 @@ def failure_hints(document: JsonObject, transcript: Path | None) -> Iterator[str
         yield f"  Why: {why}"
     yield from (f"  Next: {step}" for step in next_steps(document))
     yield from (f"  Why the first denial: {command}" for command in explain_commands(document, 1))
-    if transcript is not None:
+    if transcript is None:
+        yield "  With --transcript FILE the record stays, and ci-agent report shows all of it."
+    else:
         yield f"  All of it: ci-agent report {printable(shlex.quote(_shorter(transcript)))}"
 
 

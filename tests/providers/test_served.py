@@ -40,11 +40,26 @@ def test_every_provider_has_a_server_and_every_server_a_provider() -> None:
     assert all(word == server.word for word, server in SERVERS.items())
 
 
-@pytest.mark.parametrize("text", ["", "m", "openai:", ":m", "OpenAI:m", "nobody:m"])
+@pytest.mark.parametrize("text", ["", "m", ":m", "nobody:m"])
 def test_what_names_no_model_is_told_the_providers(text: str) -> None:
     with pytest.raises(ValueError, match="names no model") as caught:
         parse_model(text)
     assert known_models() in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("OpenAI:m", "'OpenAI:m' names no model: no provider is called 'OpenAI'; did you mean 'openai:m'?"),
+        ("olama:a:b", "'olama:a:b' names no model: no provider is called 'olama'; did you mean 'ollama:a:b'?"),
+        ("openai:", "'openai:' names no model: write what it is called behind `openai:`"),
+        ("openai", "'openai' names no model: write what it is called behind `openai:`"),
+    ],
+)
+def test_what_was_meant_is_told_where_it_can_be(text: str, meant: str) -> None:
+    with pytest.raises(ValueError, match="names no model") as caught:
+        parse_model(text)
+    assert str(caught.value) == meant
 
 
 def test_a_model_s_name_may_hold_colons() -> None:

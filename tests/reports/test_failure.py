@@ -22,7 +22,7 @@ def test_hints_say_why_what_to_do_and_where_to_read(
 
 def test_a_reason_that_the_last_line_tells_is_not_told_again(records: Any) -> None:
     failed = records.transcript([], result=records.result("completed", 1, "stdout was closed"))
-    assert [line[:7] for line in failure_hints(failed, None)] == ["  Next:"]
+    assert [line[:7] for line in failure_hints(failed, None)] == ["  Next:", "  With "]
 
 
 def test_a_current_folder_that_is_gone_changes_nothing(
