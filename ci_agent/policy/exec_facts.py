@@ -10,10 +10,11 @@ from typing import NamedTuple
 from ci_agent.policy.effects import Effects, FileUse, UrlUse
 from ci_agent.policy.facts import ExecFact, FileFact, NetFact, Span, Spellings, UnknownFact
 from ci_agent.policy.file_facts import Place, file_fact, possible_texts, use_facts
-from ci_agent.policy.followed_links import follows_links, links_out
+from ci_agent.policy.followed_links import follows_links, links_out, unpacks
 from ci_agent.policy.found_names import certain, may_be_option
 from ci_agent.policy.possible_files import possible_files
 from ci_agent.policy.programs.pathspecs import WORK_TREE
+from ci_agent.policy.protected import UNKNOWN_NAMES
 from ci_agent.policy.reading import Reading, Scene
 from ci_agent.policy.repositories import top_of
 from ci_agent.policy.site import Site
@@ -184,8 +185,9 @@ def _files(
         found = use.path in found_in
         for fact in use_facts(site, use, at):
             yield fact
-            if isinstance(fact, FileFact) and (found or follows):
-                yield from linked(site, fact, at, found)
+            unpacked = use.recursive and use.effect == "write" and unpacks(words)
+            if isinstance(fact, FileFact) and (found or follows or unpacked):
+                yield from linked(site, fact, at, found, unpacked=unpacked)
 
 
 def _printed(effects: Effects, place: Place) -> list[FileFact]:
@@ -202,15 +204,21 @@ def _any_is_there(words: tuple[Word, ...], folder: Path) -> bool:
     return any("\0" not in word.text and os.path.lexists(folder / word.text) for word in words)
 
 
-def linked(site: Site, folder: FileFact, place: Place, found: bool) -> Iterator[FileFact | UnknownFact]:
-    """What is read by way of the links in a folder."""
-    if folder.effect != "read" or not folder.recursive:
+def linked(
+    site: Site, folder: FileFact, place: Place, found: bool, *, unpacked: bool = False
+) -> Iterator[FileFact | UnknownFact]:
+    """What is read, or written, by way of the links in a folder."""
+    writes = folder.effect == "write" and (found or unpacked)
+    if not folder.recursive or not (folder.effect == "read" or writes):
         return
     place.budget.found_in.add(folder.path)
     budget_at = partial(place.budget.at, workspace=site.workspace.root)
     for link, target in links_out(folder.path, folder.selection, budget_at, found=found):
-        fact = file_fact(site, str(target), "read", place, beneath=[])
-        yield fact._replace(written=link) if isinstance(fact, FileFact) else fact
+        # What is unpacked takes the place of a link to a file, and comes to lie in a folder.
+        if found or not writes or target.is_dir():
+            arriving = list(UNKNOWN_NAMES) if writes and not found else []
+            fact = file_fact(site, str(target), folder.effect, place, beneath=arriving)
+            yield fact._replace(written=link) if isinstance(fact, FileFact) else fact
 
 
 def _request(use: UrlUse, scene: Scene) -> NetFact | UnknownFact:

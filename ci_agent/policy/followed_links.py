@@ -30,8 +30,33 @@ _OPTIONS_THAT_STAY: Final[Mapping[str, tuple[str, ...]]] = {
     "diff": ("--no-dereference",),
 }
 
+_UNPACK: Final = frozenset(
+    (
+        "tar",
+        "gtar",
+        "bsdtar",
+        "unzip",
+        "7z",
+        "7za",
+        "7zz",
+        "7zr",
+        "cpio",
+        "jar",
+        "busybox",
+        "docker",
+        "podman",
+        "kubectl",
+    )
+)
+"""Programs that write beneath a folder what they are given to unpack, also behind the links to folders there."""
+
 _SYSTEM_PROGRAMS: Final = frozenset(map(Path, ("/usr/bin", "/usr/local/bin", "/usr/sbin", "/bin")))
 """What a virtual environment links to: programs of the system are nobody's secret."""
+
+
+def unpacks(words: Sequence[Word]) -> bool:
+    """Whether what the program writes beneath a folder may go where a link there leads."""
+    return os.path.basename(words[0].text) in _UNPACK
 
 
 def follows_links(words: Sequence[Word]) -> bool:

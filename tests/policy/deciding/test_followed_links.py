@@ -1,5 +1,7 @@
 """A folder that is read by a program that follows links is read as far as they lead."""
 
+import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -119,3 +121,58 @@ def test_a_rule_for_some_folders_is_not_left_by_a_link(policy: MakePolicy, put: 
     decided = policy('- {id: src, allow: bash, command: "grep **", paths: "src/**"}')
     assert decided.decide("bash", {"command": "grep -R x src"}).effect == "deny"
     assert decided.decide("bash", {"command": "grep -r x src"}).effect == "allow"
+
+
+UNPACKING = """
+- id: any
+  allow: bash
+  command: ["{tar,unzip,truncate,chown} **", "find src -name * -exec truncate -s 0 {} ';'", "find -L src -delete"]
+  paths: [".", "**", "**/.git/**", "**/.github/workflows/**"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "touched"),
+    [
+        ("tar xf a.tar -C src", "outside/new"),
+        ("unzip -qo a.zip -d src", "outside/new"),
+        (r"find src -name key.py -exec truncate -s 0 {} \;", "outside/key"),
+        ("find -L src -delete", "outside/key"),
+    ],
+)
+def test_a_link_to_a_folder_is_no_way_out_for_what_is_written(
+    policy: MakePolicy, put: Put, workspace: Workspace, command: str, touched: str
+) -> None:
+    """Each of these really changes what lies outside, by way of a link that was there before."""
+    place = workspace.root.parent
+    (place / "outside").mkdir()
+    (place / "outside/key").write_text("secret")
+    put("new/out/new", "evil")
+    for archive in ("tar", "zip"):
+        shutil.make_archive(str(workspace.root / "a"), archive, workspace.root / "new", "out/new")
+    put("src/a.py")
+    (workspace.root / "src/out").symlink_to("../../outside")
+    (workspace.root / "src/key.py").symlink_to("../../outside/key")
+    before = _content(place / touched)
+    decision = policy(UNPACKING).decide("bash", {"command": command})
+    assert (decision.effect, "outside" in decision.reason or "links" in decision.reason) == ("deny", True)
+    subprocess.run(["bash", "-c", command], cwd=workspace.root, check=False, stderr=subprocess.DEVNULL)
+    if shutil.which(command.partition(" ")[0]):
+        assert _content(place / touched) != before
+
+
+def _content(path: Path) -> str | None:
+    return path.read_text() if path.exists() else None
+
+
+@pytest.mark.parametrize(
+    "command", ["tar xf a.tar -C docs", r"find docs -name key -exec truncate -s 0 {} \;", "chown -R nobody src"]
+)
+def test_where_no_link_leads_out_writing_is_free(
+    policy: MakePolicy, put: Put, workspace: Workspace, command: str
+) -> None:
+    put("docs/key")
+    put("src/a.py")
+    (workspace.root / "docs/link").symlink_to("../src")
+    rule = UNPACKING.replace("find src", "find docs")
+    assert policy(rule).decide("bash", {"command": command}).effect == "allow"

@@ -33,6 +33,8 @@ def read(parsed: Parsed, draft: Draft) -> None:
         if operands[position].word.literal == "-delete":
             for root in roots:
                 draft.use("delete", root, recursive=True, selection=selection)
+            if follows_links([operand.word.literal for operand in operands]):
+                draft.doubt("with -L, find deletes what lies behind links too: leave it out")
         position = _read_primary(parsed, position, known, draft)
 
 
