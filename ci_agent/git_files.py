@@ -122,8 +122,10 @@ def git_command(*arguments: str) -> list[str]:
 
 
 def git_environment(own: Mapping[str, str]) -> dict[str, str]:
-    """Nothing of our own but where programs are: a GIT_DIR of a hook would lead to another repository."""
-    return {**_ENVIRONMENT, "PATH": own.get("PATH", os.defpath)}
+    """Nothing of our own but where programs are, and no folder of theirs that is relative to the current one, which may
+    be a checkout: a GIT_DIR of a hook would lead to another repository."""
+    folders = own.get("PATH", os.defpath).split(os.pathsep)
+    return {**_ENVIRONMENT, "PATH": os.pathsep.join(folder for folder in folders if os.path.isabs(folder))}
 
 
 def _hint(why: str) -> str:

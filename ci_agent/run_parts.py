@@ -87,11 +87,13 @@ def build_parts(  # noqa: PLR0913 - settings, and what is there around a run; th
     around = surroundings(settings.environment, records, {**environment, "TMPDIR": ""})
     policy = compile_policy(settings.policy.source, workspace, around=around)
     programs = (
-        find_repository_programs([workspace.root], environment, processes) if policy.can_allow("bash") else NO_PROGRAMS
+        find_repository_programs([workspace.root], _outside_alone(environment, workspace), processes)
+        if policy.can_allow("bash")
+        else NO_PROGRAMS
     )
     environment = programs.environment(environment)
     sandbox, temporary = find_sandbox(settings.sandbox, _outside(environment["PATH"], workspace)), PrivateFolder()
-    git_settings = partial(_settings_for_git, environment, processes)
+    git_settings = partial(_settings_for_git, environment, workspace, processes)
     confine = create_confine(policy, sandbox, temporary, settings.secret_files, git_settings=git_settings)
     record = _played_record(settings, models[0])
     tool_settings = _tool_settings(settings, workspace, policy, environment, processes, confine)
@@ -121,10 +123,16 @@ def build_parts(  # noqa: PLR0913 - settings, and what is there around a run; th
 
 
 def _settings_for_git(
-    environment: Mapping[str, str], processes: Processes, folders: Iterable[Path]
+    environment: Mapping[str, str], workspace: Workspace, processes: Processes, folders: Iterable[Path]
 ) -> Mapping[str, str]:
     """For the repositories as they are when a command is about to run."""
-    return find_repository_programs(folders, environment, processes).environment(environment)
+    asked = _outside_alone(environment, workspace)
+    return find_repository_programs(folders, asked, processes).environment(environment)
+
+
+def _outside_alone(environment: Mapping[str, str], workspace: Workspace) -> Mapping[str, str]:
+    """For what ci-agent itself starts, which no sandbox holds: no program that a tool may have written."""
+    return {**environment, "PATH": _outside(environment["PATH"], workspace)}
 
 
 def _outside_world(settings: RunSettings, now: Callable[[], datetime]) -> Outside:
