@@ -112,7 +112,9 @@ def _append(environment: Mapping[str, str], variable: str, text: str, max_bytes:
     """Add to a file that earlier lines of the step may have left without a line end: those would be read with ours."""
     path = environment.get(variable, "")
     try:
-        with open(path, "rb+" if os.path.exists(path) else "wb+") as file:
+        # A link is nothing that the runner makes: a command has led the file to another one.
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+        with open(descriptor, "rb+") as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(size - 1, 0))
             missing = "" if size == 0 or file.read(1) == b"\n" else "\n"

@@ -1,5 +1,6 @@
 """What a step of a GitHub workflow is told, read as the runner reads it."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -163,6 +164,22 @@ def test_a_file_that_cannot_be_written_is_told_of(document: JsonObject, tmp_path
     gone = {"GITHUB_OUTPUT": str(tmp_path / "gone" / "output")}
     (problem,) = publish(["github-outputs"], document, None, gone, print)
     assert problem.endswith("cannot be written: No such file or directory")
+
+
+@pytest.mark.parametrize("name", ["GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"])
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+def test_attack_lead_the_runners_file_to_another_one(
+    document: JsonObject, step: dict[str, str], tmp_path: Path, name: str, kind: str
+) -> None:
+    (tmp_path / "profile").write_text("before")
+    Path(step[name]).unlink()
+    if kind == "link":
+        Path(step[name]).symlink_to(tmp_path / "profile")
+    else:
+        os.mkfifo(step[name])
+    (problem,) = publish(["github"], document, None, step, lambda line: None)
+    assert problem.startswith(f"{name}: ")
+    assert (tmp_path / "profile").read_text() == "before"
 
 
 def test_where_no_step_is_the_run_does_not_begin() -> None:
