@@ -177,7 +177,7 @@ def test_attack_lead_the_runners_file_to_another_one(
         Path(step[name]).symlink_to(tmp_path / "profile")
     else:
         os.mkfifo(step[name])
-    (problem,) = publish(["github"], document, None, step, lambda line: None)
+    (problem,) = publish(["github-outputs", "github-summary"], document, None, step, print)
     assert problem.startswith(f"{name}: ")
     assert (tmp_path / "profile").read_text() == "before"
 
