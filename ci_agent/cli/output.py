@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -10,7 +10,7 @@ from ci_agent.ci_services.environment import detect_ci
 from ci_agent.ci_services.log_sections import LINE_COMMANDS
 from ci_agent.cli.destinations import Destination, find_destination, put
 from ci_agent.cli.report_files import write_reports
-from ci_agent.cli.streams import stdout_problem, write_stream
+from ci_agent.cli.streams import PATIENCE_S, stdout_problem, write_stream
 from ci_agent.errors import ConfigurationError
 from ci_agent.json_types import Json, JsonObject
 from ci_agent.proposals.file import file_text
@@ -24,17 +24,22 @@ OutputFormat: TypeAlias = Literal["json", "jsonl", "text"]
 
 EXIT_NEGATIVE = 1
 
+_LINE_STALL_S = 30.0
+"""How long a run waits for whoever reads the lines of its journal: beyond its own time limit, but not for ever."""
+
 
 class RecordLines:
     """Prints the lines of the journal as they are written, for `--output jsonl`."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_over: Callable[[], bool]) -> None:
+        """`is_over` says whether the run was cancelled: a reader that stalls is then waited for no longer."""
+        self._is_over = is_over
         self.problem: str | None = None
         """Why a line could not be printed. A reader that has gone is no reason to stop, but the run is no success."""
 
     def __call__(self, line: str) -> None:
         if self.problem is None:
-            self.problem = _print([inert_json(line)])
+            self.problem = _print([inert_json(line)], _LINE_STALL_S, self._is_over)
 
 
 def deliver(  # noqa: PLR0913 - each is a place where something of the result goes
@@ -64,15 +69,17 @@ def deliver(  # noqa: PLR0913 - each is a place where something of the result go
     return amended(document, result, problem)
 
 
-def _print(chunks: Iterable[str]) -> str | None:
+def _print(
+    chunks: Iterable[str], patience_s: float = PATIENCE_S, is_over: Callable[[], bool] = lambda: False
+) -> str | None:
     """Why stdout did not take it all; None: it did."""
     problem = stdout_problem()
     if problem is not None:
         return problem
     try:
-        write_stream(sys.stdout, chunks)
+        write_stream(sys.stdout, chunks, patience_s, is_over)
     except OSError as error:
-        return f"the result could not be written to stdout: {os.strerror(error.errno or 0)}"
+        return f"the result could not be written to stdout: {error.strerror}"
     return None
 
 

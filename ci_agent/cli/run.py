@@ -1,11 +1,8 @@
 """`ci-agent run`: flags to settings, one run, its record on stdout, its exit code."""
 
-import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -36,7 +33,7 @@ from ci_agent.cli.refusals import PublishingCommand
 from ci_agent.cli.report_files import read_reports
 from ci_agent.cli.run_flags import optional_path, read_settings
 from ci_agent.cli.schedule import Schedule, open_schedule, remove_old, save_state, schedule_options
-from ci_agent.cli.streams import stdout_problem, write_stream
+from ci_agent.cli.streams import Log, stdout_problem
 from ci_agent.cli.task_options import (
     task_options,
 )
@@ -172,11 +169,12 @@ def _scheduled_run(flags: Mapping[str, Any], schedule: Schedule) -> int:
     answer_file = find_destination(given_answer, "answer file") if given_answer else None
     proposals_file = find_proposals_file(given_proposals) if given_proposals else None
     redactor = create_redactor(settings)
-    log = partial(_log, redactor)
-    record_lines = RecordLines() if output == "jsonl" else None
+    log = _redacted(redactor, Log())
+    cancel = CancelToken()
+    record_lines = RecordLines(lambda: cancel.is_cancelled) if output == "jsonl" else None
     ci = detect_ci(settings.environment)
     with folded(log, ci.provider if ci and not flags["quiet"] else None):
-        result = _run(settings, output, flags, redactor, record_lines)
+        result = _run(settings, output, flags, redactor, log=log, record_lines=record_lines, cancel=cancel)
     lost_record = record_lines.problem if record_lines else None
     document = deliver(result, output, answer_file, reports, lost_record=lost_record, proposals_file=proposals_file)
     document = amended(document, result, save_state(schedule, document, result.transcript_path))
@@ -196,16 +194,18 @@ def _hints(document: JsonObject, transcript: Path | None) -> Iterator[str]:
     return failure_hints(document, transcript) if document["result"]["exit_code"] else iter(())
 
 
-def _run(
+def _run(  # noqa: PLR0913 - the run, and everybody who hears of it
     settings: RunSettings,
     output: OutputFormat | None,
     flags: Mapping[str, Any],
     redactor: Redactor,
+    *,
+    log: Callable[[str], None],
     record_lines: RecordLines | None,
+    cancel: CancelToken,
 ) -> RunResult:
     """One run as the process's own affair: its signals cancel it, and no descendant outlives it."""
-    lines = ProgressLines(partial(_log, redactor), time.monotonic, verbose=flags["verbose"])
-    cancel = CancelToken()
+    lines = ProgressLines(log, time.monotonic, verbose=flags["verbose"])
     with (
         open_processes(adopt_orphans=True) as processes,
         cancel_on_signals(cancel, processes.kill_all, follow_parent=True) as signals,
@@ -225,7 +225,7 @@ def _run(
             refusal = system_refusal(bug)
             if refusal is not None:
                 raise refusal from None
-            _log(redactor, inert_lines(redactor.text(traceback.format_exc())))
+            log(inert_lines(redactor.text(traceback.format_exc())))
             raise InternalError(f"internal error: {type(bug).__name__}; this is a bug, please report it") from None
 
 
@@ -233,10 +233,8 @@ def _delivery_problem(record_lines: RecordLines | None) -> Callable[[], str | No
     return lambda: (record_lines and record_lines.problem) or stdout_problem()
 
 
-def _log(redactor: Redactor, text: str) -> None:
-    # A log that nobody can take must not end the run; the record has it all.
-    with suppress(OSError):
-        write_stream(sys.stderr, [redactor.text(text), "\n"])
+def _redacted(redactor: Redactor, log: Log) -> Callable[[str], None]:
+    return lambda text: log(redactor.text(text))
 
 
 def _ignore(_thing: object) -> None:

@@ -1,15 +1,30 @@
 """The standard streams, also when they were closed, when nobody reads them, and when the disk behind them is full."""
 
+import errno
 import fcntl
 import os
 import select
 import sys
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from io import TextIOWrapper
 from typing import TextIO
 
+from ci_agent.spelling import counted
+
 STDOUT_CLOSED = "stdout was closed before the result could be written to it"
+
+PATIENCE_S = 600.0
+"""How long a reader of a result may take nothing: somebody may be looking at it, page by page."""
+
+_LOG_STALL_S = 2.0
+"""How long a line of the log waits for its reader; a run that is cancelled is over within five seconds."""
+
+_PATIENCE_WITH_LOG_S = 30.0
+"""How long all lines of the log together wait."""
+
+_LOOK_EVERY_S = 0.2
 
 
 def prepare_streams() -> None:
@@ -38,14 +53,61 @@ def stdout_problem() -> str | None:
     return STDOUT_CLOSED if any(events & gone for _, events in poll.poll(0)) else None
 
 
-def write_stream(stream: TextIO, chunks: Iterable[str]) -> None:
-    """Write and flush; OSError when the stream does not take it, and nothing is tried again at exit."""
+def write_stream(
+    stream: TextIO,
+    chunks: Iterable[str],
+    patience_s: float = PATIENCE_S,
+    is_over: Callable[[], bool] = lambda: False,
+) -> None:
+    """Write and flush; OSError when the stream does not take it (see `write_all`), and nothing is tried again at
+    exit."""
     try:
-        stream.writelines(chunks)
         stream.flush()
+        write_all(stream.fileno(), "".join(chunks), patience_s, is_over)
     except OSError:
         give_up(stream)
         raise
+
+
+def write_all(descriptor: int, text: str, patience_s: float, is_over: Callable[[], bool] = lambda: False) -> None:
+    """Write it whole, as UTF-8; TimeoutError when the reader takes nothing for so long, or once `is_over`."""
+    poll = select.poll()
+    poll.register(descriptor, select.POLLOUT)
+    rest = memoryview(text.encode("utf-8", "backslashreplace"))
+    give_up_at = time.monotonic() + patience_s
+    while rest:
+        if poll.poll(min(_LOOK_EVERY_S, patience_s) * 1000):
+            # So much a pipe that can be written to takes without waiting; somebody else may have filled it meanwhile.
+            with suppress(BlockingIOError):
+                rest = rest[os.write(descriptor, rest[: select.PIPE_BUF]) :]
+                give_up_at = time.monotonic() + patience_s
+        elif is_over() or time.monotonic() >= give_up_at:
+            raise TimeoutError(errno.ETIMEDOUT, "nobody read it")
+
+
+class Log:
+    """Lines on stderr. A reader that stalls does not hold the run up: it is waited for a little, then loses lines until
+    it reads on, and is told so. One that has gone is no reason to stop: the record has it all."""
+
+    def __init__(self) -> None:
+        self._patience_s = _PATIENCE_WITH_LOG_S
+        self._lost = 0
+
+    def __call__(self, text: str) -> None:
+        lines = text.count("\n") + 1
+        if self._lost:
+            text = f"\n({counted(self._lost, 'line')} missing here: nobody read the log)\n{text}"
+        started = time.monotonic()
+        try:
+            sys.stderr.flush()
+            write_all(sys.stderr.fileno(), f"{text}\n", 0 if self._lost else min(self._patience_s, _LOG_STALL_S))
+        except TimeoutError:
+            self._lost += lines
+            self._patience_s = max(0, self._patience_s - (time.monotonic() - started))
+        except OSError:
+            give_up(sys.stderr)
+        else:
+            self._lost = 0
 
 
 def give_up(stream: TextIO) -> None:
