@@ -1,4 +1,4 @@
-"""A model's server on this machine that does what each test tells it to, mistakes included.
+"""A model's server on this machine that does what each test tells it to, mistakes included, and the command.
 
 Real sockets and plain threads: HTTP/1.1 by hand, so that it can be as wrong as any server.
 """
@@ -19,6 +19,7 @@ from random import Random
 from typing import Any, Literal, TypeAlias
 
 import pytest
+from forked_command import ForkedCommand
 
 Step: TypeAlias = bytes | float | threading.Event | Callable[[], object] | Literal["hang", "reset", "close"]
 """Send these bytes; be silent for so many seconds; wait for the event; call it; be silent until the client is gone;
@@ -206,6 +207,14 @@ def chat_chunks(text: str, *, finish: str, usage: tuple[int, int], **delta: obje
         {"id": "r1", "choices": [{"index": 0, "delta": {}, "finish_reason": finish}]},
         {"id": "r1", "choices": [], "usage": {"prompt_tokens": usage[0], "completion_tokens": usage[1]}},
     ]
+
+
+@pytest.fixture(scope="session")
+def forked_command() -> Iterator[ForkedCommand]:
+    """The real command, for calls that need no start of Python of their own."""
+    command = ForkedCommand()
+    yield command
+    command.close()
 
 
 @pytest.fixture

@@ -3,14 +3,12 @@
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
-
-COMMAND = [sys.executable, "-P", "-m", "ci_agent"]
+from forked_command import ForkedCommand, Run
 
 
 class CIAgent(Protocol):
@@ -33,23 +31,19 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def ci_agent(workspace: Path, environment: dict[str, str]) -> CIAgent:
+def run_command(forked_command: ForkedCommand) -> Run:
+    """How the command is run; a module of tests that look at the process itself has another one in its place."""
+    return forked_command.run
+
+
+@pytest.fixture
+def ci_agent(workspace: Path, environment: dict[str, str], run_command: Run) -> CIAgent:
     """Runs the command in the workspace and waits for it."""
 
     def call(
         *args: str | bytes, stdin: bytes | None = None, env: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [*COMMAND, *args],
-            cwd=workspace,
-            env={**environment, **(env or {})},
-            input=stdin,
-            stdin=subprocess.DEVNULL if stdin is None else None,
-            capture_output=True,
-            check=False,
-            timeout=60,
-        )
-        return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+        return run_command(args, cwd=workspace, env={**environment, **(env or {})}, stdin=stdin)
 
     return call
 

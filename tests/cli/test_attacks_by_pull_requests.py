@@ -2,17 +2,16 @@
 
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
+from forked_command import Run
 
 Git = Callable[..., None]
 Review = Callable[..., CompletedProcess[str]]
 
-COMMAND = [sys.executable, "-P", "-m", "ci_agent", "run"]
 BASE = "policy: 1\nrules: [{id: look, allow: read}]\n"
 HEAD = "policy: 1\nrules: [{id: all, allow: bash, command: 'touch **'}]\n"
 SCRIPT = '{"turns": [{"tool_calls": [{"name": "bash", "arguments": {"command": "touch canary"}}]}, {"text": "done"}]}'
@@ -54,20 +53,13 @@ def checkout(git: Git, repository: Path, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def review(environment: dict[str, str], repository: Path, tmp_path: Path) -> Review:
+def review(environment: dict[str, str], repository: Path, tmp_path: Path, run_command: Run) -> Review:
     """A run in a job of the pull request."""
 
     def call(*args: str, cwd: Path = repository, **variables: str) -> CompletedProcess[str]:
         of_the_job = {"GITHUB_EVENT_NAME": "pull_request", "GITHUB_BASE_REF": "main", **variables}
-        return subprocess.run(
-            [*COMMAND, "--model", f"scripted:{tmp_path / 'script.yaml'}", *args],
-            cwd=cwd,
-            env={**environment, **of_the_job},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
+        arguments = ["run", "--model", f"scripted:{tmp_path / 'script.yaml'}", *args]
+        return run_command(arguments, cwd=cwd, env={**environment, **of_the_job})
 
     return call
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
+from forked_command import Run, run_anew
 
 from ci_agent.sandbox import landlock
 from ci_agent.sandbox.sandbox import find_sandbox
@@ -26,6 +27,12 @@ rules:
 """
 
 needs_landlock = pytest.mark.skipif(landlock.abi() == 0, reason="this kernel offers no Landlock")
+
+
+@pytest.fixture
+def run_command() -> Run:
+    """Anew: attacks go to whatever process is above them, and look for what the kernel shows of its start."""
+    return run_anew
 
 
 @pytest.fixture
