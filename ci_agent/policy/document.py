@@ -1,6 +1,6 @@
 """The policy file as pydantic models: its keys and what each of them means; also its JSON Schema."""
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 from pydantic import ConfigDict, Field, field_validator
 
@@ -59,6 +59,24 @@ class LimitsModel(_PolicyModel):
     """Wall clock of the whole run, in seconds."""
 
 
+_ALLOW_OR_DENY: Final[JsonObject] = {"oneOf": [{"required": ["allow"]}, {"required": ["deny"]}]}
+_NAMES_BASH: Final[JsonObject] = {"type": "string", "pattern": r"(^|[{,])bash($|[,}])|^\*$"}
+"""As far as an editor can tell; `policy check` finds the other patterns that cover it."""
+_NEEDS_COMMAND: Final[JsonObject] = {
+    "if": {
+        "required": ["allow"],
+        "properties": {
+            "allow": {
+                "description": "bash among them.",
+                "anyOf": [_NAMES_BASH, {"type": "array", "contains": _NAMES_BASH}],
+            }
+        },
+    },
+    "then": {"required": ["command"]},
+    "dependentRequired": {matcher: ["command"] for matcher in ("paths", "env", "has")},
+}
+
+
 class ExamplesModel(_PolicyModel):
     """Calls that this rule alone is tried with by `policy check`."""
 
@@ -71,7 +89,7 @@ class ExamplesModel(_PolicyModel):
 class RuleModel(_PolicyModel):
     """One rule: allows or denies calls of the tools named, as far as every matcher fits."""
 
-    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": ["allow"]}, {"required": ["deny"]}]})
+    model_config = ConfigDict(json_schema_extra={**_ALLOW_OR_DENY, **_NEEDS_COMMAND})
 
     id: RuleId
     """A name of your choice, unique in the file; decisions and tests refer to it."""
@@ -120,7 +138,7 @@ class TestModel(_PolicyModel):
     """One call and the answer that you expect; `policy check` tries it against the whole policy."""
 
     __test__ = False  # not a test class of pytest
-    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": ["allow"]}, {"required": ["deny"]}]})
+    model_config = ConfigDict(json_schema_extra=_ALLOW_OR_DENY)
 
     allow: Call | None = None
     """A call that must be allowed: `{bash: "git log | head"}`, `{read: README.md}`, `{read: {path: a, limit: 5}}`."""

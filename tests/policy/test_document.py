@@ -33,6 +33,12 @@ def test_the_schema_accepts_every_shipped_policy(name: str, validator: jsonschem
         "{policy: 1, rules: [{id: a, allow: x__y, args: {a: {enun: [1]}}}]}",
         "{policy: 1, rules: [{id: a, allow: read, path: }]}",
         "{policy: 1, rules: [{id: a, allow: read, max_calls: 0}]}",
+        "{policy: 1, rules: [{id: a, allow: bash}]}",
+        "{policy: 1, rules: [{id: a, allow: [read, bash]}]}",
+        "{policy: 1, rules: [{id: a, allow: '{ls,bash}'}]}",
+        "{policy: 1, rules: [{id: a, allow: '*'}]}",
+        "{policy: 1, rules: [{id: a, deny: bash, has: -f}]}",
+        "{policy: 1, rules: [{id: a, allow: read, paths: src}]}",
         "{policy: 1, extends: read-only, on_denied: halt}",
         "{policy: 1, extends: read-only, limits: {max_turns: 0}}",
         "{policy: 1, extends: read-only, tests: [{allow: {read: x}, deny: {read: x}}]}",
@@ -41,6 +47,14 @@ def test_the_schema_accepts_every_shipped_policy(name: str, validator: jsonschem
 )
 def test_the_schema_refuses_what_an_editor_can_show(text: str, validator: jsonschema.Draft202012Validator) -> None:
     assert list(validator.iter_errors(load_yaml(text, "f.yml").value)) != []
+
+
+@pytest.mark.parametrize(
+    "rule",
+    ["allow: bash, command: ls", "allow: [read, bash], command: ls", "allow: bashful", "deny: bash", "allow: x__bash"],
+)
+def test_the_schema_wants_commands_for_bash_alone(rule: str, validator: jsonschema.Draft202012Validator) -> None:
+    assert list(validator.iter_errors(load_yaml(f"{{policy: 1, rules: [{{id: a, {rule}}}]}}", "f.yml").value)) == []
 
 
 def properties(schema: Json) -> list[tuple[str, Json]]:

@@ -6,6 +6,7 @@ from typing import Final
 
 from ci_agent.policy.effects import FileEffect
 from ci_agent.policy.programs.draft import Draft
+from ci_agent.policy.shell.printed_words import HASH
 from ci_agent.policy.words import Selection, Word, literal_word
 
 WORK_TREE: Final = Selection(without=(".git",))
@@ -21,7 +22,7 @@ def use_revision(draft: Draft, word: Word, at: int, dash_dash: int | None) -> No
     """`REV:PATH` and `:PATH` read the path; without a `--` behind it, git takes a word for a path too."""
     for choice in _values(word, before_dashes=dash_dash is None or at < dash_dash):
         known_revision = dash_dash is not None and at < dash_dash and choice.literal is not None
-        if not known_revision:
+        if not known_revision and not (word.stand_ins and choice.literal == HASH):
             use_pathspec(draft, choice, "read")
         if dash_dash is None or at < dash_dash:
             _use_paths_in(draft, choice, at)

@@ -195,3 +195,13 @@ def test_the_names_that_git_lists_are_those_of_its_pathspecs(
 def test_exclusions_alone_mean_everything_else(policy: MakePolicy, put: Put, repository: Path, command: str) -> None:
     decided = policy('- {id: undo, allow: bash, command: "git **", paths: "docs/**"}')
     assert decided.decide("bash", {"command": command}).effect == "deny"
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["git show $(git rev-parse HEAD)", 'sha=$(git rev-parse HEAD); git diff "$sha"', "git log $(git rev-parse HEAD)"],
+)
+def test_a_commit_that_is_substituted_is_shown_as_no_file(policy: MakePolicy, command: str) -> None:
+    decision = policy("[{id: a, allow: bash, command: 'git **'}]").decide("bash", {"command": command})
+    assert decision.effect == "allow"
+    assert "0" * 40 not in str(decision)
