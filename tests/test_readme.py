@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -63,6 +64,8 @@ def environment(home: Path) -> dict[str, str]:
     return {**os.environ, "HOME": str(home), "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
 
 
+DEMO = [f"examples/demo/{name}" for name in ("policy.yml", "script.yaml", "run.sh")]
+
 PAGES = {
     "README.md": (README, 4),
     "docs/models.md": (MODELS, 1),
@@ -88,6 +91,35 @@ def test_every_command_prints_what_the_page_shows(page: str, least: int, tmp_pat
         )
         assert done.returncode == 0, done.stderr
         assert re.fullmatch(as_pattern(lines), done.stdout), f"{command}\n{done.stdout}"
+
+
+def test_what_the_readme_shows_of_the_demo_is_what_it_prints(tmp_path: Path) -> None:
+    """Times aside, and the tokens, which depend on how long the page itself is."""
+    for name in ("README.md", "pyproject.toml", *DEMO):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    (tmp_path / "ci_agent").mkdir()
+    shutil.copytree(ROOT / "ci_agent" / "agent", tmp_path / "ci_agent" / "agent")
+    (tmp_path / "demo-out").mkdir()
+    git = "git -c user.name=x -c user.email=x@x"
+    command = f"git init -q && {git} add -A && {git} commit -qm x && sh examples/demo/run.sh 2>&1"
+    done = subprocess.run(
+        ["sh", "-ec", command],
+        cwd=tmp_path,
+        env=environment(tmp_path),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stdout
+    ((_, shown),) = blocks(README, "text")
+    printed = {_without_counts(line) for line in done.stdout.splitlines()}
+    assert [line for line in shown.splitlines() if line != "..." and _without_counts(line) not in printed] == []
+
+
+def _without_counts(line: str) -> str:
+    return re.sub(r"^ *[\d.]+s|[\d,]+ tokens in, [\d,]+ out", "", line)
 
 
 def test_the_python_example_runs(tmp_path: Path) -> None:
