@@ -1,13 +1,19 @@
 """Files that a run leaves its result in: found before it starts, since its commands may put links in their place."""
 
+import errno
 import os
 import stat
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from ci_agent.cli.streams import PATIENCE_S, write_all
 from ci_agent.errors import ConfigurationError
 from ci_agent.transcript.document import replace_file
+
+_READER_WITHIN_S = 10.0
+"""How long a named pipe waits for somebody to open its other end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +53,30 @@ def put(destination: Destination, chunks: Iterable[str]) -> None:
     if destination.in_place is None:
         replace_file(destination.path, chunks)
         return
-    descriptor = os.open(destination.given, os.O_WRONLY | os.O_APPEND | os.O_NOCTTY | os.O_CLOEXEC)
-    with open(descriptor, "w", encoding="utf-8", newline="") as file:
+    descriptor = _open(destination.given)
+    try:
         if not os.path.samestat(os.fstat(descriptor), destination.in_place):
             raise OSError(0, "it is not what it was when the run began")
         if stat.S_ISREG(destination.in_place.st_mode) and not _is_of_the_system(destination.given):
             os.ftruncate(descriptor, 0)
-        file.writelines(chunks)
+        write_all(descriptor, "".join(chunks), PATIENCE_S)
+    finally:
+        os.close(descriptor)
+
+
+def _open(path: Path) -> int:
+    """Opened for writing. A pipe is not waited for without end, as an ordinary open would, when nobody reads it."""
+    flags = os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    give_up_at = time.monotonic() + _READER_WITHIN_S
+    while True:
+        try:
+            return os.open(path, flags)
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+            if time.monotonic() >= give_up_at:
+                raise OSError(errno.ENXIO, "nobody reads it") from error
+            time.sleep(0.05)
 
 
 def _is_of_the_system(path: Path) -> bool:

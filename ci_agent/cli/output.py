@@ -2,14 +2,14 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 from ci_agent.ci_services.environment import detect_ci
 from ci_agent.ci_services.log_sections import LINE_COMMANDS
 from ci_agent.cli.destinations import Destination, find_destination, put
-from ci_agent.cli.report_files import write_reports
+from ci_agent.cli.report_files import Report, write_reports
 from ci_agent.cli.streams import PATIENCE_S, stdout_problem, write_stream
 from ci_agent.errors import ConfigurationError
 from ci_agent.json_types import Json, JsonObject
@@ -46,7 +46,7 @@ def deliver(  # noqa: PLR0913 - each is a place where something of the result go
     result: RunResult,
     output: OutputFormat | None,
     answer_file: Destination | None,
-    reports: Mapping[str, Destination],
+    reports: Iterable[Report],
     *,
     lost_record: str | None = None,
     proposals_file: Destination | None = None,

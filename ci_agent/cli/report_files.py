@@ -1,7 +1,8 @@
 """`--report FORMAT=FILE`: reports that a run writes when it has ended."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 import click
 
@@ -10,25 +11,30 @@ from ci_agent.cli.options import did_you_mean
 from ci_agent.json_types import JsonObject
 from ci_agent.reports.table import FORMATS, renderer
 
-
-def read_reports(given: Sequence[str]) -> dict[str, Destination]:
-    """Format to file; BadParameter, or ConfigurationError for a file that could not be written at the run's end."""
-    reports: dict[str, Destination] = {}
-    for pair in given:
-        name, equals, file = pair.partition("=")
-        if not equals or not file:
-            raise click.BadParameter(f"{pair!r} is not FORMAT=FILE", param_hint="--report")
-        if name not in FORMATS:
-            hint = did_you_mean(name, FORMATS)
-            raise click.BadParameter(f"there is no report {name!r}{hint} ({', '.join(FORMATS)})", param_hint="--report")
-        reports[name] = find_destination(Path(file), "report")
-    return reports
+Report: TypeAlias = tuple[str, Destination]
+"""A format and where it goes; the same format may go to several places."""
 
 
-def write_reports(document: JsonObject, reports: Mapping[str, Destination]) -> str | None:
+def read_reports(given: Sequence[str]) -> list[Report]:
+    """BadParameter, or ConfigurationError for a file that could not be written at the run's end."""
+    return [(name, find_destination(file, "report")) for name, file in map(named_report, given)]
+
+
+def named_report(given: str) -> tuple[str, Path]:
+    """The format and the file of FORMAT=FILE."""
+    name, equals, file = given.partition("=")
+    if not equals or not file:
+        raise click.BadParameter(f"{given!r} is not FORMAT=FILE", param_hint="--report")
+    if name not in FORMATS:
+        hint = did_you_mean(name, FORMATS)
+        raise click.BadParameter(f"there is no report {name!r}{hint} ({', '.join(FORMATS)})", param_hint="--report")
+    return name, Path(file)
+
+
+def write_reports(document: JsonObject, reports: Iterable[Report]) -> str | None:
     """Write each; why one could not be written, None when all are there."""
     problems = []
-    for name, destination in reports.items():
+    for name, destination in reports:
         try:
             put(destination, [renderer(name)(document)])
         except OSError as error:

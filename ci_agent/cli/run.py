@@ -13,6 +13,7 @@ from ci_agent.ci_services.environment import detect_ci
 from ci_agent.ci_services.github_step import Published, check_publishing, publish
 from ci_agent.ci_services.log_sections import folded
 from ci_agent.cli.destinations import find_destination
+from ci_agent.cli.distinct_files import refuse_shared_files
 from ci_agent.cli.model_options import model_options
 from ci_agent.cli.options import (
     Amount,
@@ -162,6 +163,7 @@ def run_command(**flags: Any) -> int:
 
 def _scheduled_run(flags: Mapping[str, Any], schedule: Schedule) -> int:
     settings = read_settings(flags, schedule)
+    refuse_shared_files(flags, settings)
     check_publishing(flags["publish"], settings.environment)
     reports = read_reports(flags["report"])
     output: OutputFormat | None = flags["output"] or (None if flags["quiet"] else "json")

@@ -106,3 +106,47 @@ def test_a_stream_that_somebody_made_non_blocking_takes_everything(start: Start,
         document = json.loads(stdout.read())
     assert process.wait(60) == 0
     assert document == json.loads((workspace / "t.json").read_text())
+
+
+def test_a_pipe_that_nobody_reads_is_told_of_and_not_waited_for(start: Start, workspace: Path) -> None:
+    os.mkfifo(workspace / "pipe")
+    assert start([CANARY], "--answer-file", "pipe", "--report", "text=report").wait(60) == 1
+    error = json.loads((workspace / "t.json").read_text())["result"]["error"]
+    assert error == "the answer file 'pipe' cannot be written: nobody reads it"
+    assert (workspace / "report").exists()
+
+
+SHARED = {
+    "two reports": (["--report", "html=x", "--report", "junit=./x"], "--report junit cannot go there: x is where"),
+    "answer and record": (["--answer-file", "t.json"], "t.json is where --transcript goes"),
+    "report and journal": (["--report", "html=t.json.journal"], "t.json.journal is where --transcript goes"),
+    "proposals over the policy": (["--proposals", "policy.yml"], "policy.yml is what --policy reads"),
+    "report over a link to the script": (["--report", "text=link"], "script.yaml is what --model reads"),
+    "answer and lock": (["--lock", "x", "--answer-file", "x"], "x is where --lock goes"),
+    "answer over the schema": (["--output-schema", "s", "--answer-file", "s"], "s is what --output-schema reads"),
+}
+
+
+@pytest.mark.parametrize("shared", SHARED)
+def test_no_result_takes_the_place_of_another_or_of_what_the_run_is_made_of(
+    start: Start, workspace: Path, shared: str
+) -> None:
+    options, told = SHARED[shared]
+    (workspace / "link").symlink_to("script.yaml")
+    (workspace / "s").write_text("{}")
+    process = start([CANARY], *options, stderr=PIPE)
+    _, log = process.communicate(timeout=60)
+    assert (process.returncode, told in log.decode()) == (2, True), log
+    assert sorted(os.listdir(workspace)) == ["link", "policy.yml", "s", "script.yaml"]
+    assert (workspace / "policy.yml").read_text() == f"policy: 1\n{POLICY}"
+
+
+def test_a_format_may_go_to_two_files_and_results_may_follow_each_other_on_a_stream(
+    start: Start, workspace: Path
+) -> None:
+    options = ["--report", "text=/dev/stdout", "--answer-file", "/dev/stdout", "--output", "text"]
+    process = start([CANARY], "--report", "text=a", "--report", "text=b", *options, stdout=PIPE)
+    stdout, _ = process.communicate(timeout=60)
+    report = (workspace / "a").read_text()
+    assert (process.returncode, (workspace / "b").read_text()) == (0, report)
+    assert stdout.decode() == f"done\n{report}done\n"
