@@ -170,7 +170,7 @@ def walk(folder: Path, budget: DiskBudget, selection: Selection = EVERYTHING) ->
             pending += [(entry.path, (*above, entry.name), wanted) for entry in listing.folders]
             continue
         yield above, _listing([entry for entry in listing.entries if _is_selected(entry, wanted)])
-        whole = Selection(without=wanted.without)
+        whole = Selection(without=wanted.without, left_out=wanted.left_out)
         pending += [
             (entry.path, (*above, entry.name), whole if _fits(entry, wanted) and not wanted.plain_files else wanted)
             for entry in listing.folders
@@ -182,6 +182,8 @@ def _is_selected(entry: Entry, selection: Selection) -> bool:
     if entry.is_symlink() and selection.plain_files:
         return False
     if entry.name in selection.without and entry.is_dir() and not entry.is_symlink():
+        return False
+    if entry.name in selection.left_out and entry.is_file(follow_symlinks=False):
         return False
     return not selection.endings or entry.is_symlink() or _fits(entry, selection)
 

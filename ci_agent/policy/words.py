@@ -14,6 +14,8 @@ class Selection:
     """Those whose names end in one of these (`.py`); empty: all."""
     without: tuple[str, ...] = ()
     """Names of folders that are passed by, with all beneath them (`.git`); a file of such a name is not."""
+    left_out: tuple[str, ...] = ()
+    """Names of files that are not among them (`--exclude=.env`)."""
     plain_files: bool = False
     """Neither folders nor links are among them (`find -type f`)."""
     tracked: bool = False

@@ -29,7 +29,10 @@ def leaves_input(words: Sequence[Word]) -> bool:
     if any(word.kind != "literal" and not word.printed_by and not word.prefix for word in words[:1]):
         return False
     name, *texts = [word.literal if word.literal is not None else word.prefix for word in words]
-    if any((text[:1] == text[-1:] == "-" and text != "--") or "/dev/" in text or text.startswith("--stdin") for text in texts):
+    if any(
+        (text[:1] == text[-1:] == "-" and text != "--") or "/dev/" in text or text.startswith("--stdin")
+        for text in texts
+    ):
         return False
     if name in _ASK:
         return not any(text.startswith("-") and "i" in text.lower() for text in texts)

@@ -39,7 +39,7 @@ def interpret(words: Sequence[Word], *, input_names: tuple[Word, ...] | None = N
     """
     words = tuple(words)
     effects = _interpret(words, input_names)
-    if any(map(_may_be_none, words)):
+    if any(map(_may_be_none, words[1:])):
         effects = _together([effects, _without_names(words, input_names)])
     if effects.problem is not None and any(word.kind == "choice" for word in words):
         return _each_alternative(words, input_names) or effects
@@ -52,7 +52,7 @@ def _may_be_none(word: Word) -> bool:
 
 
 def _without_names(words: tuple[Word, ...], input_names: tuple[Word, ...] | None) -> Effects:
-    kept = [at for at, word in enumerate(words) if not _may_be_none(word)]
+    kept = [at for at, word in enumerate(words) if at == 0 or not _may_be_none(word)]
     effects = _interpret(tuple(words[at] for at in kept), input_names)
     return effects._replace(
         hazards=tuple((kept[at], why) for at, why in effects.hazards),

@@ -11,6 +11,7 @@ from ci_agent.policy.programs.languages.find import follows_links
 from ci_agent.policy.programs.languages.find_tests import selections
 from ci_agent.policy.programs.options import Operand, Parsed
 from ci_agent.policy.programs.pathspecs import WORK_TREE, use_pathspec
+from ci_agent.policy.programs.selections import selection_for
 from ci_agent.policy.words import EVERYTHING, Selection, Word, literal_word
 
 _FIND_OTHER_OUTPUT = frozenset({"-printf", "-ls", "-exec", "-execdir", "-ok", "-okdir", "-fprintf", "-fls"})
@@ -26,6 +27,12 @@ _FILTERS = {
 
 _NUL = frozenset({"-z", "-Z", "-0", "-print0", "--null", "--print0", "-fprint0"})
 _NUL_CLUSTER = re.compile(r"-[A-Za-z]*[zZ0][A-Za-z0-9]*")
+_OF_NAMES = frozenset(
+    {"--name-only", "--diff-filter", "--cached", "--staged", "--merge-base", "--relative", "-z", "-r", "-w", "-b"}
+    | {"-M", "-C", "--find-renames", "--find-copies", "--no-renames", "--no-ext-diff", "--ignore-submodules"}
+)
+"""With others, `git diff --name-only` may print changes as well."""
+_OTHER_OUTPUT = ("--no-index", "--json", "-c", "--count", "--count-matches", "--path-separator", "--color", "--colors")
 _GIT_LOOKS_HERE = frozenset({"--no-pager", "-P", "--no-optional-locks"})
 _TRACKED = Selection(without=(".git",), tracked=True)
 _ENDING = re.compile(r"\\\.(?:(?P<one>[A-Za-z0-9_]+)|\((?P<several>[A-Za-z0-9_]+(?:\|[A-Za-z0-9_]+)+)\))\$")
@@ -132,7 +139,9 @@ def _prints_names(parsed: Parsed) -> bool:
         "grep": ("-l", "-L", "--files-with-matches", "--files-without-match"),
     }[parsed.profile.name]
     other = {"git ls-files": ("-s", "--stage", "-t", "-v", "-f", "--eol", "--format", "--debug", "-u", "--unmerged")}
-    return (not flags or parsed.has(*flags)) and not parsed.has(*other.get(parsed.profile.name, ()), "--no-index")
+    only_names = parsed.profile.name != "git diff" or all(each.option.name in _OF_NAMES for each in parsed.options)
+    other_output = (*other.get(parsed.profile.name, ()), *_OTHER_OUTPUT)
+    return only_names and (not flags or parsed.surely(*flags)) and not parsed.has(*other_output)
 
 
 def _searched(parsed: Parsed) -> tuple[Word, ...] | None:
@@ -144,7 +153,9 @@ def _searched(parsed: Parsed) -> tuple[Word, ...] | None:
     if parsed.profile.name.startswith("git"):
         return (literal_word(".")._replace(selection=_TRACKED),)
     first = 0 if parsed.has(*parsed.profile.instead) else 1
-    return tuple(operand.word for operand in parsed.operands[first:]) or (literal_word("."),)
+    roots = tuple(operand.word for operand in parsed.operands[first:]) or (literal_word("."),)
+    selection = selection_for(parsed)
+    return tuple(root._replace(selection=selection) for root in roots)
 
 
 def _listed(parsed: Parsed, pathspecs: Sequence[Operand]) -> tuple[Word, ...] | None:

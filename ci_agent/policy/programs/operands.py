@@ -1,8 +1,6 @@
 """Gives each operand its role, and adds what the role means."""
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from collections.abc import Iterator, Mapping
 
 from ci_agent.policy.effects import FileEffect, UrlUse
 from ci_agent.policy.programs.copies import use_target
@@ -11,7 +9,8 @@ from ci_agent.policy.programs.options import Found, Operand, Parsed
 from ci_agent.policy.programs.packages import use_go_package, use_package
 from ci_agent.policy.programs.pathspecs import use_revision
 from ci_agent.policy.programs.profile import HAZARDS, Role
-from ci_agent.policy.words import EVERYTHING, Selection, Word, literal_word
+from ci_agent.policy.programs.selections import selection_for
+from ci_agent.policy.words import Word, literal_word
 
 _FILE_EFFECTS: Mapping[Role, tuple[FileEffect, ...]] = {
     "list": ("list",),
@@ -32,16 +31,12 @@ _HAZARDS: Mapping[Role, str] = {
     "code": HAZARDS["code"],
 }
 
-_GLOB: Final = re.compile(r"[*?\[\]\\]")
-_FOLLOWS: Final = ("-R", "--dereference-recursive", "-L", "--follow")
-_LEFT_OUT: Final = re.compile(r"!([A-Za-z0-9._-]+)/?")
-
 
 def apply_operands(parsed: Parsed, draft: Draft) -> None:
     meanings = {found.option.meaning for found in parsed.options}
     recursive = parsed.profile.recurses or any(map(_recurses, parsed.options))
-    dry = parsed.has(*parsed.profile.dry)
-    selection = _selection(parsed)
+    dry = parsed.dry
+    selection = selection_for(parsed)
     assigned = list(_assign(parsed, recursive, "target" in meanings))
     sources = [operand.word for role, operand in assigned if role in ("read", "move")]
     for found in parsed.options:
@@ -55,6 +50,8 @@ def apply_operands(parsed: Parsed, draft: Draft) -> None:
             use_target(parsed, draft, operand.word, sources, recursive)
             continue
         changed: Role = "rewrite" if role == "read" and "in_place" in meanings else role
+        if role == "read" and parsed.surely(*parsed.profile.lists):
+            changed = "list"
         for effect in _FILE_EFFECTS.get(changed, ()):
             if dry and effect in ("write", "delete"):
                 continue
@@ -82,40 +79,6 @@ def _recurses(found: Found) -> bool:
     """Also `grep -d recurse`, whose other values are these."""
     asked = found.option.meaning == "recursive"
     return asked and (found.value is None or found.value.literal not in ("read", "skip"))
-
-
-def _selection(parsed: Parsed) -> Selection:
-    """What of the files beneath its operands the program takes: by its nature, or by its options."""
-    profile = parsed.profile
-    # A link that is followed leads into a folder that is passed by, under another name.
-    follows = parsed.has(*_FOLLOWS)
-    if profile.picks:
-        return selection_of(
-            [found.value for found in parsed.options if found.option.name in profile.picks],
-            [found.value for found in parsed.options if found.option.name in profile.passes_by and not follows],
-        )
-    if profile.globs and not follows:
-        return _left_out([found.value for found in parsed.options if found.option.name in profile.globs])
-    return EVERYTHING if parsed.has(*profile.only_unless) else Selection(endings=profile.only)
-
-
-def selection_of(picked: Sequence[Word | None], passed_by: Sequence[Word | None] = ()) -> Selection:
-    """From globs of names of which a file must match one, and names of folders that are not entered."""
-    endings = [_ending(glob) for glob in picked]
-    without = [name.text for name in passed_by if name and name.literal and not _GLOB.search(name.text)]
-    return Selection(tuple(filter(None, endings)) if all(endings) else (), tuple(without))
-
-
-def _left_out(globs: Sequence[Word | None]) -> Selection:
-    """Without the folders that plain names leave out; one glob of another kind may bring them in again."""
-    names = [_LEFT_OUT.fullmatch(glob.literal or "") if glob else None for glob in globs]
-    return Selection(without=tuple(name[1] for name in names if name)) if all(names) else EVERYTHING
-
-
-def _ending(glob: Word | None) -> str | None:
-    """What every name that a glob matches ends in; None when that says nothing."""
-    text = glob.literal if glob else None
-    return _GLOB.split(text)[-1].casefold() or None if text else None
 
 
 def _assign(parsed: Parsed, recursive: bool, has_target: bool) -> Iterator[tuple[Role, Operand]]:

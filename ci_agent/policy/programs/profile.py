@@ -155,6 +155,12 @@ class Profile(NamedTuple):
     """Options whose values are globs: of the files beneath, those are taken whose names match one."""
     passes_by: frozenset[str] = frozenset()
     """Options whose values are names of folders that are not entered."""
+    leaves_out: frozenset[str] = frozenset()
+    """Options whose values are names of files beneath that are not taken."""
+    extensions: frozenset[str] = frozenset()
+    """Options whose values are lists of endings, which stand in place of `only`."""
+    lists: frozenset[str] = frozenset()
+    """Options with which it looks at names alone (`rg --files`)."""
     globs: frozenset[str] = frozenset()
     """Options whose values are globs of which the last that matches decides; after a `!` it leaves files out."""
     numeric: bool = False

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ci_agent.policy.programs.operands import selection_of
 from ci_agent.policy.programs.options import Operand, Parsed
 from ci_agent.policy.programs.profile import Option
+from ci_agent.policy.programs.selections import selection_of
 from ci_agent.policy.words import EVERYTHING, Selection
 
 COMMANDS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
