@@ -63,3 +63,9 @@ def continue_if_stopped(pidfd: int) -> bool:
     except (OSError, StopIteration, ValueError, IndexError):  # it has ended
         return False
     return True
+
+
+def let_go_on(pidfd: int) -> None:
+    """Undo whatever has stopped a process, or is about to: a stop takes effect some time after it was sent. Linux."""
+    with suppress(AttributeError, OSError):  # no such thing, or it has ended
+        signal.pidfd_send_signal(pidfd, signal.SIGCONT)

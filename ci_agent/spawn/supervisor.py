@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from ci_agent.spawn.child_signal import clear_wake_ups, open_wake_ups
-from ci_agent.spawn.kernel import become_subreaper, come_first, continue_if_stopped, open_pidfd
+from ci_agent.spawn.kernel import become_subreaper, come_first, continue_if_stopped, let_go_on, open_pidfd
 from ci_agent.spawn.leader import start_leader
 from ci_agent.spawn.process_tree import (
     HANGS_AFTER_S,
@@ -83,7 +83,8 @@ def supervise(control: socket.socket, owner: int | None) -> bool:
             if command is not None:
                 _watch(command, request.limits, wake_ups, lives, owner)
                 _end(command)
-                _let_go_on(owner)
+                if owner is not None:
+                    let_go_on(owner)
     except (EOFError, ConnectionError):  # nobody wants any more
         pass
     except Exception as error:  # noqa: BLE001 - nobody reads the standard error of this process
@@ -122,6 +123,13 @@ def _start(request: Request, streams: Collection[int], control: socket.socket) -
 
 def _watch(command: _Command, limits: TreeLimits, wake_ups: int, lives: Collection[int], owner: int | None) -> None:
     """Return when nothing of the command is left, or when that shall be so."""
+    try:
+        _look_on(command, limits, wake_ups, lives, owner)
+    except OSError as error:  # whoever uses up the descriptors of a machine shall not escape its limits by that
+        command.killed_because = f"it could not be watched: {os.strerror(error.errno or 0)}"
+
+
+def _look_on(command: _Command, limits: TreeLimits, wake_ups: int, lives: Collection[int], owner: int | None) -> None:
     stopped_looks = 0
     waiting = select.poll()
     for descriptor in (command.control.fileno(), wake_ups, *lives):
@@ -137,22 +145,16 @@ def _watch(command: _Command, limits: TreeLimits, wake_ups: int, lives: Collecti
             return
         if time.monotonic() >= next_look:
             started = time.monotonic()
-            stopped_looks = stopped_looks + 1 if _let_go_on(owner) else 0
-            command.killed_because = STOPS_OWNER if stopped_looks == STOPPED_LOOKS else _why_to_kill(limits)
+            stopped_looks = stopped_looks + 1 if _was_stopped(owner) else 0
+            too_large = exceeded(processes_below(os.getpid()), limits)
+            command.killed_because = STOPS_OWNER if stopped_looks == STOPPED_LOOKS else too_large
             if command.killed_because:
                 return
             next_look = time.monotonic() + max(LOOK_EVERY_S, (time.monotonic() - started) / _LOOKING_SHARE)
 
 
-def _why_to_kill(limits: TreeLimits) -> str | None:
-    try:
-        return exceeded(processes_below(os.getpid()), limits)
-    except OSError as error:  # whoever uses up the descriptors of a machine shall not escape its limits by that
-        return f"its processes could not be looked at: {os.strerror(error.errno or 0)}"
-
-
-def _let_go_on(owner: int | None) -> bool:
-    """Whether ci-agent, which keeps the command's time, had been stopped."""
+def _was_stopped(owner: int | None) -> bool:
+    """Whether ci-agent, which keeps the command's time, had been stopped; it goes on."""
     return owner is not None and continue_if_stopped(owner)
 
 
