@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import assert_never
+from typing import Final, assert_never
 
 from ci_agent.events import (
     AgentEnd,
@@ -183,7 +183,8 @@ class Recorder:
         if replaced + call.replaced:
             record["details"]["replaced_characters"] = replaced + call.replaced
         self._journal.append("call_end", record)
-        self._journal.sync()
+        if call.decided or outcome.stage not in _LEFT_BEHIND:
+            self._journal.sync()
 
     def _write(self, kind: str, fields: JsonObject, *, max_values: int = MAX_VALUES) -> int:
         """Append a record; returns how many characters of it had to be replaced."""
@@ -207,6 +208,11 @@ class Recorder:
 
     def _seconds_since(self, moment: float) -> float:
         return round(self._monotonic() - moment, 3)
+
+
+_LEFT_BEHIND: Final = frozenset({"cancelled", "truncated_turn"})
+"""Stages of calls that were never looked at. A run may leave thousands of them when it should be over within seconds;
+they did nothing, and the next record that has to be durable makes them so."""
 
 
 def _decision_json(decision: Decision | None) -> JsonObject | None:

@@ -75,11 +75,26 @@ def test_records_come_in_the_order_of_events_and_are_durable_before_each_effect(
         *("message", "message", "message"),
         "message",
         *("call_start 4", "call_start 5", "call_decision 5", "durable", "call_start 6"),
-        *("call_end 6", "durable", "call_end 5", "durable", "call_end 4", "durable"),
+        "call_end 6",  # cancelled before anything looked at it
+        *("call_end 5", "durable", "call_end 4", "durable"),
         *("message", "message", "message"),
         "message",
         *("run_end", "durable"),
     ]
+
+
+def test_calls_that_were_never_looked_at_wait_for_the_next_record_that_is_durable(
+    journal: WatchedJournal, start_recording: StartRecording
+) -> None:
+    recorder = start_recording(journal)
+    cancelled = ToolCallOutcome("cancelled", "cancelled", (TextContent("Cancelled."),))
+    for outcome in (cancelled, replace(cancelled, status="error", stage="truncated_turn")):
+        one_call(recorder, ToolCall("a", "ls", "{}"), outcome)
+    one_call(recorder, ToolCall("b", "ls", "{}"), cancelled, Decision("allow", "rule", "ok"))
+    recorder.run_end(RunEnding("cancelled", 143))
+    left = [line for number in (1, 2) for line in (f"call_start {number}", f"call_end {number}", "message")]
+    decided = ("call_start 3", "call_decision 3", "durable", "call_end 3", "durable", "message")
+    assert journal.log == ["run_start", "durable", *left, *decided, "run_end", "durable"]
 
 
 def test_what_is_written_satisfies_the_published_models(

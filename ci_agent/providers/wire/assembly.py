@@ -18,6 +18,9 @@ from ci_agent.providers.wire.failures import ApiError
 
 _HIGH_SURROGATE = re.compile("[\ud800-\udbff]")
 
+MAX_CALLS = 2_000
+"""In one message. Each is recorded and answered, also when the run is cancelled and has to end within seconds."""
+
 _NO_ID = ("", "null", None)
 """What servers write where there is no id."""
 
@@ -70,6 +73,7 @@ class Assembly:
         self._by_key: dict[tuple[PartKind, Hashable], _Part] = {}
         self._calls_by_id: dict[str, _Part] = {}
         self._last_call: _Part | None = None
+        self._calls_begun = 0
         self._announced = 0
 
     def identify(self, *, response_id: str | None = None, model: str | None = None) -> None:
@@ -102,7 +106,7 @@ class Assembly:
         nothing was found, and when the found one has a name, this piece brings a name, and their ids differ, or their
         names differ after complete arguments, or nothing but the name can tell them apart.
 
-        Raises ApiError when one call is given two names.
+        Raises ApiError when one call is given two names, and for more than MAX_CALLS calls.
         """
         id_ = None if id in _NO_ID else id
         call = self._find_call(key, id_)
@@ -229,6 +233,9 @@ class Assembly:
         call.name += name
 
     def _open_call(self, key: Hashable) -> _Part:
+        self._calls_begun += 1
+        if self._calls_begun > MAX_CALLS:
+            raise ApiError("malformed", f"the answer holds more than {MAX_CALLS:,} tool calls", retryable=False)
         call = _Part("toolcall")
         self._parts.append(call)
         if key is not None:

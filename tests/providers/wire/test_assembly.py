@@ -8,7 +8,7 @@ import pytest
 from ci_agent.json_types import Json
 from ci_agent.messages import StopReason, TextContent, ThinkingContent, ToolCall, Usage
 from ci_agent.provider import ContentDelta, ContentEnd, ContentEvent, ContentStart
-from ci_agent.providers.wire.assembly import Assembly
+from ci_agent.providers.wire.assembly import MAX_CALLS, Assembly
 from ci_agent.providers.wire.failures import ApiError
 
 
@@ -368,3 +368,13 @@ def test_the_halves_of_a_character_in_two_pieces_are_put_together() -> None:
     for piece in ("a\ud83d", "\ude00b\ud83d"):
         list(assembly.text(piece))
     assert assembly.content == (TextContent("a\U0001f600b\ud83d"),)
+
+
+def test_attack_more_calls_than_a_run_could_answer_in_its_time() -> None:
+    assembly = Assembly()
+    pieces: list[Piece] = [{"key": number, "name": "a"} for number in range(MAX_CALLS)]
+    put(assembly, *pieces)
+    with pytest.raises(ApiError, match=r"more than 2,000 tool calls") as failure:
+        put(assembly, {"key": MAX_CALLS, "name": "canary"})
+    assert not failure.value.retryable
+    assert len(assembly.content) == MAX_CALLS
