@@ -253,8 +253,16 @@ def _unlisted(profile: Profile, name: str) -> Option:
     if name in ("--help", "--version"):
         return Option(name, "bare", "data")
     if profile.unlisted == "anything":
-        return Option(name, "may_take", "anything", tells(name))
+        return _otherwise_spelled(profile, name) or Option(name, "may_take", "anything", tells(name))
     return Option(name, "may_take", "unlisted", HAZARDS["unlisted"])
+
+
+def _otherwise_spelled(profile: Profile, name: str) -> Option | None:
+    """Some programs take `--test-runner` for `--testRunner`."""
+    if not name.startswith("--") or "-" not in name[2:]:
+        return None
+    first, *others = name[2:].split("-")
+    return profile.options.get("--" + first + "".join(other[:1].upper() + other[1:] for other in others))
 
 
 def _add(parsed: Parsed, words: Sequence[Word], found: Found) -> int:
