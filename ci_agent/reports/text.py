@@ -97,7 +97,7 @@ def _answer(document: JsonObject, paint: Paint) -> Iterator[str]:
     yield paint(answer_heading(document), _BOLD)
     text = document["result"]["final_text"]
     if text is not None:
-        yield prefixed(text, "  | ")
+        yield prefixed(text.rstrip("\n"), "  | ")
 
 
 def _notes(notes: Sequence[JsonObject], paint: Paint) -> Iterator[str]:

@@ -11,6 +11,11 @@ from ci_agent.json_types import JsonObject
 from ci_agent.reports.text import render_text
 
 
+def test_the_answer_ends_with_its_last_line(records: Any) -> None:
+    document = records.transcript([], result=records.result("completed", 0) | {"final_text": "Done.\n\n"})
+    assert "Answer\n  | Done.\n\nUsage" in render_text(document)
+
+
 def test_the_whole_report_of_a_run(records: Any) -> None:
     no = "Blocked: no rule grants `git push`"
     calls = [
