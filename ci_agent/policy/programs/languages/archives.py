@@ -11,6 +11,19 @@ _ENDING = re.compile(r"[.\-_](?:t?(?:gz|bz2?|xz|lz4?|lzma|zst)|taz|z|gzip|br|zz)
 """What these programs take off a name; the `t` stands for `.tar`."""
 
 
+_ADDED = {
+    "gzip": ".gz",
+    "bzip2": ".bz2",
+    "xz": ".xz",
+    "lzma": ".lzma",
+    "lzip": ".lz",
+    "zstd": ".zst",
+    "lz4": ".lz4",
+    "brotli": ".br",
+}
+"""What each program adds to a name."""
+
+
 def read_tar(parsed: Parsed, draft: Draft) -> None:
     """Members are relative to the `-C` in front of them, each of which is relative to the one before; the archive is
     not."""
@@ -127,15 +140,15 @@ def _results(word: Word, parsed: Parsed) -> list[Word]:
         return [word]
     suffixes = [suffix.text for _, suffix in parsed.values("-S", "--suffix") if suffix.literal]
     names = [name for suffix in suffixes for name in (text + suffix, text.removesuffix(suffix))]
-    return [literal_word(name, word.span) for name in names or [_result(text)]]
+    return [literal_word(name, word.span) for name in names or _result(text, parsed.profile.name)]
 
 
-def _result(text: str) -> str:
+def _result(text: str, program: str) -> list[str]:
     ending = _ENDING.search(text)
     if ending is None:
-        return f"{text}.gz"
+        return [text + _ADDED[program], *([f"{text}.out"] if program == "bzip2" else [])]
     stem = text[: ending.start()]
-    return f"{stem}.tar" if ending[0][1].lower() == "t" else stem
+    return [f"{stem}.tar" if ending[0][1].lower() == "t" else stem]
 
 
 def read_ar(parsed: Parsed, draft: Draft) -> None:
