@@ -6,6 +6,7 @@ from typing import assert_never
 
 from ci_agent.policy.shell.builtins import BUILTINS
 from ci_agent.policy.shell.folders import UNREACHABLE, Folder, Outcome, join
+from ci_agent.policy.shell.printed_words import stand_in_for_each
 from ci_agent.policy.shell.program import (
     Assignment,
     LineLoop,
@@ -29,6 +30,7 @@ from ci_agent.policy.shell.syntax import (
     Sequence,
     Simple,
     Stage,
+    Substitution,
 )
 from ci_agent.policy.shell.trail import Trail
 from ci_agent.policy.shell.values import (
@@ -224,6 +226,7 @@ def _run_for_each(trail: Trail, loop: ForEach, folder: Folder, tested: bool) -> 
     items = tuple(made for word in loop.words or () for made in expand(trail, word, folder))
     known = bool(items) and all(word.kind in {"literal", "glob"} for word in items)
     printer = items[0].printed_by if len(items) == 1 and not items[0].whole else None
+    each = _stand_in_for_each(trail, loop)
     value = trail.unknown(loop.span)._replace(kind="choice", choices=items) if known else trail.unknown(loop.span)
     trail.add(folder, loop.span, assignments=(Assignment(loop.name, value, loop.span),))
     folder = None if loop.moves else folder
@@ -232,12 +235,22 @@ def _run_for_each(trail: Trail, loop: ForEach, folder: Folder, tested: bool) -> 
         scope = trail.open_scope()
         if values and loop.keeps:
             trail.variables.bind(loop.name, Known(values, folder))
+        elif each and loop.keeps:
+            trail.variables.bind(loop.name, Known((), stand_ins=each))
         elif printer is not None and loop.keeps:
             trail.variables.bind(loop.name, Known((), printed_by=printer))
         _run_sequence(trail, loop.body, folder, tested=tested)
         trail.close_scope(scope)
     trail.unrolled = outside
     return Outcome(folder, folder)
+
+
+def _stand_in_for_each(trail: Trail, loop: ForEach) -> tuple[str, ...]:
+    words = loop.words or ()
+    part = words[0].parts[0] if len(words) == 1 and len(words[0].parts) == 1 else None
+    if not isinstance(part, Substitution) or part.quoted or part.process or trail.notes.evaluates:
+        return ()
+    return stand_in_for_each(part.program, trail.notes.functions)
 
 
 def _divide(trail: Trail, loop: ForEach, items: tuple[Word, ...]) -> list[tuple[Word, ...]]:

@@ -1,4 +1,4 @@
-"""Substitutions that print one word for certain: `$(nproc)`, `$(git rev-parse REV)`, `$(git merge-base A B)`."""
+"""Substitutions that print certain words: `$(nproc)`, `$(date +%F)`, `$(git rev-parse REV)`, `$(basename "$f")`."""
 
 import re
 from collections.abc import Container
@@ -14,6 +14,26 @@ HASH: Final = "0" * 40
 
 _REVISION = re.compile(r"(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9_./-]*(?:[~^][0-9]*)*")
 """One revision, which git does not take for an option, a range, or several commits."""
+_OF_REV_LIST = re.compile(
+    r"[A-Za-z0-9][A-Za-z0-9_./~^-]*|--reverse|--no-merges|--merges|--first-parent|-n|--max-count=[0-9]+|-[0-9]+|HEAD|--all"
+)
+_DIGITS = {
+    "%F": "2000-01-01",
+    "%T": "00:00:00",
+    "%R": "00:00",
+    "%Y": "2000",
+    "%y": "00",
+    "%m": "01",
+    "%d": "01",
+    "%j": "001",
+    "%H": "00",
+    "%M": "00",
+    "%S": "00",
+    "%s": "0",
+}
+"""What `date` makes of a directive, with other digits."""
+_DIRECTIVE = re.compile("|".join(_DIGITS))
+_DATE = re.compile(rf"\+(?:{_DIRECTIVE.pattern}|[A-Za-z0-9_.:-])+")
 _VERIFYING = re.compile(r"--verify|--short(?:=[0-9]+)?")
 
 
@@ -29,6 +49,8 @@ def stand_ins(program: Sequence, functions: Container[str]) -> tuple[str, ...]:
     match [_text(word) for word in command.words]:
         case ["nproc"] if "nproc" not in functions:
             return ("", "1")
+        case ["date", str(form)] | ["date", "-u", str(form)] if "date" not in functions:
+            return _date(form)
         case ["git", *_] if "git" in functions:
             return ()
         case ["git", "rev-parse", str(revision)] if _REVISION.fullmatch(revision):
@@ -37,7 +59,25 @@ def stand_ins(program: Sequence, functions: Container[str]) -> tuple[str, ...]:
             return ("", revision, HASH) if _REVISION.fullmatch(revision) else ()
         case ["git", "merge-base", str(one), str(other)] if _REVISION.fullmatch(one) and _REVISION.fullmatch(other):
             return ("", HASH)
+        case ["git", "rev-list", "-1", str(revision)] | ["git", "rev-list", "-n", "1", str(revision)]:
+            return ("", HASH) if _REVISION.fullmatch(revision) else ()
     return ()
+
+
+def stand_in_for_each(program: Sequence, functions: Container[str]) -> tuple[str, ...]:
+    """The same for each word of a list: `$(git rev-list A..B)` is names of commits."""
+    command = only_command(program)
+    words = [_text(word) for word in command.words] if command is not None else []
+    if words[:2] != ["git", "rev-list"] or "git" in functions:
+        return ()
+    return (HASH,) if all(word is not None and _OF_REV_LIST.fullmatch(word) for word in words[2:]) else ()
+
+
+def _date(form: str) -> tuple[str, ...]:
+    """What `date +FORMAT` prints, when that is digits and what stands between them."""
+    if not _DATE.fullmatch(form):
+        return ()
+    return ("", _DIRECTIVE.sub(lambda match: _DIGITS[match[0]], form[1:]))
 
 
 def path_part(program: Sequence, functions: Container[str]) -> tuple[SourceWord, Edit] | None:

@@ -33,7 +33,7 @@ _GRANTED = """
 - id: programs
   allow: bash
   command: ["git {show,diff,log,ls-files,rev-parse,merge-base} **", "git commit -m *", "{cat,head,tail,wc,ls,grep} **",
-    "{echo,printf,test,'[',set,read,export,tee,nproc,make,awk,pytest} **", "cd *", "npm test", "xargs wc -l",
+    "{echo,printf,date,test,'[',set,read,export,tee,nproc,make,awk,pytest} **", "cd *", "npm test", "xargs wc -l",
     "xargs -r ruff check **", python -, "tar czf out.tgz dist", "find . -name '*.pyc' -delete"]
   env: IFS
   paths: [".", "**"]
@@ -44,6 +44,13 @@ _ADVISED = {
     "base=$(git merge-base a b); wc $base": "$base",
     "sha=$(git rev-parse HEAD); git log $sha--output=x": "may be an option",
     "head -n $(nproc) a.txt": "in double quotes it is one",
+    "git log $(date +-%F)": "may be an option",
+    "git log $(date +%F%n--output=x)": "in double quotes it is one",
+    'cat "$(date +%F)"': "which file",
+    'for s in $(git rev-list --boundary A..B); do git show "$s"; done': "may be an option",
+    'for s in $(git rev-list --objects HEAD); do git show "$s"; done': "may be an option",
+    'git() { echo -x; }; for s in $(git rev-list HEAD); do git show "$s"; done': "may be an option",
+    'for s in $(git rev-list HEAD); do s=--output=x; git show "$s"; done': "may be an option",
     "git diff -- $(git rev-parse HEAD)": "which file",
     "git show $(git rev-parse HEAD):/etc/passwd": "/etc/passwd",
 }
