@@ -32,7 +32,7 @@ _SCRIPTS = (Path(__file__).parent / "everyday_scripts.txt").read_text(encoding="
 _GRANTED = """
 - id: programs
   allow: bash
-  command: ["git {show,diff,log,ls-files,rev-parse,merge-base} **", "git commit -m *", "{cat,head,tail,wc,ls,grep} **",
+  command: ["git {show,diff,log,ls-files,rev-parse,rev-list,merge-base} **", "git commit -m *", "{cat,head,tail,wc,ls,grep} **",
     "{echo,printf,date,test,'[',set,read,export,tee,nproc,make,awk,pytest} **", "cd *", "npm test", "xargs wc -l",
     "xargs -r ruff check **", python -, "tar czf out.tgz dist", "find . -name '*.pyc' -delete"]
   env: IFS
@@ -49,7 +49,7 @@ _ADVISED = {
     'cat "$(date +%F)"': "which file",
     'for s in $(git rev-list --boundary A..B); do git show "$s"; done': "may be an option",
     'for s in $(git rev-list --objects HEAD); do git show "$s"; done': "may be an option",
-    'git() { echo -x; }; for s in $(git rev-list HEAD); do git show "$s"; done': "may be an option",
+    'git() { echo -x; }; for s in $(git rev-list HEAD); do make "$s"; done': "may be an option",
     'for s in $(git rev-list HEAD); do s=--output=x; git show "$s"; done': "may be an option",
     "git diff -- $(git rev-parse HEAD)": "which file",
     "git show $(git rev-parse HEAD):/etc/passwd": "/etc/passwd",
