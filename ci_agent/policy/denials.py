@@ -115,10 +115,15 @@ class Denials:
             rule = denies.about(fact) or self._by_second_name(denies, fact)
             if rule is not None:
                 yield Forbidden(rule, fact)
-            elif fact.tracked or fact.recursive:
+            elif (fact.tracked or fact.recursive) and not self._spares(denies, fact):
                 yield from self._among(denies, fact)
             if rule is None and fact.landing is not None:
                 yield from self._brought(denies, fact, fact.landing[0])
+
+    @staticmethod
+    def _spares(denies: FileDenies, fact: FileFact) -> bool:
+        """No rule is about anything beneath a folder that is deleted, where links are taken as they are."""
+        return fact.effect == "delete" and not denies.may_reach_into(fact.denied_names)
 
     def _brought(self, denies: FileDenies, fact: FileFact, source: Path) -> Iterator[Forbidden]:
         """The first file that a rule forbids, of those that a folder brings to where it is copied or moved."""

@@ -26,6 +26,8 @@ from ci_agent.policy.site import Site
 from ci_agent.policy.words import EVERYTHING, Selection, Word
 from ci_agent.workspace import MAX_LINKS, InvalidPathError, check_path_text, is_kernel_path, is_kernel_place, way
 
+_KEPT = 4_000
+"""Entries that are left for other questions when the contents of a folder are too many."""
 _DEVICES_READ = frozenset({"/dev/null", "/dev/stdin", "/dev/fd/0"})
 _DEVICES_WRITTEN = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/fd/1", "/dev/fd/2"})
 
@@ -141,8 +143,10 @@ def _at_stake_beneath(site: Site, path: Path, effect: FileEffect, is_folder: boo
 
 
 def _protected_beneath(site: Site, folder: Path, place: Place, *, deleted: bool = False) -> list[Names]:
-    """Outside the workspace, a folder that holds too much to look at may hold anything."""
+    """Outside the workspace, and for a deletion, a folder that holds too much to look at may hold anything."""
     budget = place.budget.at(folder, site.workspace.root)
+    if deleted and budget is place.budget:
+        budget = place.budget.part(place.budget.left() - _KEPT)
     try:
         return list(protected_beneath(folder, budget, deleted=deleted))
     except BoundExceededError:

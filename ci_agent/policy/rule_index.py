@@ -88,6 +88,10 @@ class ToolRules:
         return any(is_bare(rule) for rule in self.deny)
 
 
+_FEW_DENIED: Final = 200
+"""So many globs are looked at one by one."""
+
+
 class FileDenies:
     """Deny rules about files: those with globs, and those that forbid everywhere."""
 
@@ -98,6 +102,7 @@ class FileDenies:
         """Ids of those with globs."""
         globs = [(glob, rule) for rule in plain for glob in rule.reach or ()]
         self._globs = GlobIndex(globs)
+        self._few = [glob for glob, _ in globs] if len(globs) <= _FEW_DENIED else None
         self._open = GlobIndex((glob, rule) for glob, rule in globs if glob.last is None)
         lasts = [glob.last for glob, _ in globs]
         self._last_names = frozenset(last.literal for last in lasts if last is not None and last.literal is not None)
@@ -118,6 +123,10 @@ class FileDenies:
     def about_names(self, names: Names) -> CompiledRule | None:
         """The first rule that forbids a folded path."""
         return min(self._globs.covering(names), key=strictest_first, default=None)
+
+    def may_reach_into(self, folders: Iterable[Names]) -> bool:
+        """Whether a rule may forbid something in or beneath one of the folders, whatever is there; folded."""
+        return self._few is None or any(glob.reaches_into(names) for names in folders for glob in self._few)
 
     def about_any(self, folder: Names, held: Sequence[str]) -> CompiledRule | None:
         """The first rule that forbids one of the names that a folder holds; all of them folded."""

@@ -32,7 +32,8 @@ _SCRIPTS = (Path(__file__).parent / "everyday_scripts.txt").read_text(encoding="
 _GRANTED = """
 - id: programs
   allow: bash
-  command: ["git {show,diff,log,ls-files,rev-parse,rev-list,merge-base} **", "git commit -m *", "{cat,head,tail,wc,ls,grep} **",
+  command: ["git {show,diff,log,ls-files,rev-parse,rev-list,merge-base} **", "git commit -m *",
+    "{cat,head,tail,wc,ls,grep} **",
     "{echo,printf,date,test,'[',set,read,export,tee,nproc,make,awk,pytest} **", "cd *", "npm test", "xargs wc -l",
     "xargs -r ruff check **", python -, "tar czf out.tgz dist", "find . -name '*.pyc' -delete"]
   env: IFS
