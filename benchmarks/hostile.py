@@ -1,4 +1,4 @@
-"""Shell lines made to take long: each kind is a size away from being refused, and is grown to just below it."""
+"""Shell lines made to take long: each kind is grown until a bound refuses more of it, and tried just beyond, too."""
 
 from collections.abc import Callable, Mapping
 
@@ -24,6 +24,79 @@ def _quoted_again(size: int) -> str:
         line = f"bash -c '{line.replace(chr(39), chr(39) + chr(92) + chr(39) + chr(39))}'"
     return line
 
+
+def _folder_filled_and_copied(size: int) -> str:
+    return "touch " + " ".join(f"src/g{n}" for n in range(3 * size)) + "; " + _repeat("cp -r src e#")(size)
+
+
+MORE_FILES: Mapping[str, Callable[[int], str]] = {
+    "copies of a folder that is filled": _folder_filled_and_copied,
+    "copies among few folders": lambda size: "mkdir a b c; " + _repeat("cp -r a/x# b; cp -r b c; cp -r c a")(size),
+    "copies from one to the next": lambda size: "".join(f"cp -r e{n} e{n + 1}; " for n in range(size)) + "touch e0/x",
+    "moves of folders": _repeat("mv src d#"),
+    "rsync": _repeat("rsync -r src d#"),
+    "install": _repeat("install m001 d#"),
+    "git mv": _repeat("git mv f# g#"),
+    "dd": _repeat("dd if=f# of=o#"),
+    "symbolic links": _repeat("ln -s f# g#"),
+    "symbolic links that are used": _repeat("ln -s a# l#; cat l#/x"),
+    "tee": lambda size: "tee " + " ".join(f"o{n}" for n in range(size)),
+    "redirections of commands": _repeat("cat f# > o# 2> e#"),
+    "archives of everything": _repeat("tar cf o#.tar ."),
+    "unpacking": _repeat("tar xf a#.tar -C d#"),
+    "zip of a folder": _repeat("zip -r o#.zip src"),
+    "owners of all in a folder": _repeat("chown -R a src"),
+    "comparisons of folders": _repeat("diff -r src d#"),
+    "reads of a folder of links": _repeat("grep -r a# links"),
+    "paths through links": lambda size: "cat " + " ".join(f"c39/x{n}" for n in range(size)),
+    "paths through a loop of links": _repeat("cat loop/f#"),
+    "programs through links": _repeat("./c39/prog a#"),
+    "folders that exist": lambda size: "prog " + " ".join("deep/" + "d/" * n for n in range(size)),
+    "deep files": lambda size: "cat " + " ".join(f"deep/{'d/' * 20}f{n}" for n in range(size)),
+    "reads of files with two names": lambda size: "cat " + " ".join(f"h{n:03}" for n in range(size)),
+    "writes of files with two names": _repeat("echo x > h0#"),
+}
+"""Of the folder as benchmarks/policy.py fills it."""
+
+MORE_COMMANDS: Mapping[str, Callable[[int], str]] = {
+    "find -exec {}": _repeat("find d# -exec cat {} ';'"),
+    "find -exec over everything": _repeat("find . -exec grep x# {} +"),
+    "find -exec sh -c": _repeat("find . -exec sh -c 'cat \"$1\"' _ {} ';'"),
+    "find into xargs": _repeat("find . -name 'a#' -print0 | xargs -0 cat"),
+    "git ls-files into xargs": _repeat("git ls-files | xargs cat"),
+    "xargs -I": _repeat("xargs -I{} cp {} d#"),
+    "lists of files in a loop": lambda size: "for f in $(git ls-files); do " + "cat $f; " * size + "done",
+    "lines of files in a loop": lambda size: "find . | while IFS= read -r f; do " + 'cat "$f"; ' * size + "done",
+    "a long pipeline into xargs": lambda size: "find . | " + "sort | " * size + "xargs cat",
+    "odd names that are made and taken": lambda size: (
+        "touch " + " ".join(f"'a b{n}'" for n in range(size)) + _repeat("; ls | xargs cat", "")(size)
+    ),
+    "loops that choose a subcommand": lambda size: (
+        "for a in log show diff status; do for b in -p -s -n -q; do for c in a b c d; do "
+        + "git $a $b $c; " * size
+        + "done; done; done"
+    ),
+    "assignments before each command": _repeat("A=1 B=2 C=3 D=4 prog#"),
+    "env before each command": _repeat("env A=1 B=2 C=3 prog#"),
+    "here-documents with substitutions": _repeat("cat <<E#\n$(cat f#)\nE#", "\n"),
+    "a product of braces": lambda size: "cat " + "{a,b}" * size,
+    "products of braces": lambda size: "cat " + " ".join(f"{{a,b,c}}{{d,e,f}}{{g,h,i}}{n}" for n in range(size)),
+    "a sequence in braces": lambda size: f"cat f{{1..{size}}}",
+    "case with many patterns": lambda size: f"case $x in {'|'.join(f'a{n}*' for n in range(size))}) cat f;; esac",
+    "case with many arms": lambda size: f"case $x in {' '.join(f'a{n}) cat f{n};;' for n in range(size))} esac",
+    "elif": lambda size: "if true; then true; " + _repeat("elif test -f f#; then cat f#; ", "")(size) + "fi",
+    "functions that call each other": lambda size: (
+        "".join(f"f{n}() {{ f{n - 1}; cat a; }}; " for n in range(1, size + 1)) + f"f{size}"
+    ),
+    "sh -c in sh -c": _repeat("sh -c \"sh -c 'cat f#'\""),
+    "hosts beyond ASCII": lambda size: "curl " + " ".join(f"https://ä{n}.example.org" for n in range(size)),
+    "hosts that are addresses": lambda size: (
+        "curl " + " ".join(f"http://10.{n % 256}.{n // 256}.1/" for n in range(size))
+    ),
+    "awk expressions": lambda size: "awk '{ x = " + "1+" * size + "1 }' f",
+    "awk patterns": lambda size: "awk '" + "/a/ { print $1 }\n" * size + "' f",
+    "sed groups": lambda size: "sed -n '" + "/a/{p;" * size + "}" * size + "' f",
+}
 
 HOSTILE: Mapping[str, Callable[[int], str]] = {
     # Many commands.
@@ -154,18 +227,20 @@ HOSTILE: Mapping[str, Callable[[int], str]] = {
     "pip install": lambda size: "pip install " + " ".join(f"p{n}@1" for n in range(size)),
     "make variables": lambda size: "make " + " ".join(f"V{n}=x" for n in range(size)),
     "test with many operands": lambda size: "test " + " -o ".join(f"-f f{n}" for n in range(size)),
+    **MORE_FILES,
+    **MORE_COMMANDS,
 }
 
 
-def grow(policy: Policy, make: Callable[[int], str]) -> str:
-    """The line of the greatest size that no bound refuses."""
+def grow(policy: Policy, make: Callable[[int], str]) -> tuple[str, str]:
+    """The line of the greatest size that no bound refuses, and one that is refused."""
     low, high = 1, 2
     while high < MAX_SIZE and not _is_refused(policy, make(high)):
         low, high = high, high * 2
     while high - low > max(1, low // 50):
         middle = (low + high) // 2
         low, high = (low, middle) if _is_refused(policy, make(middle)) else (middle, high)
-    return make(low)
+    return make(low), make(high)
 
 
 def _is_refused(policy: Policy, line: str) -> bool:

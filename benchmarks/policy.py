@@ -14,12 +14,19 @@ from pathlib import Path
 
 from benchmarks.hostile import HOSTILE, grow
 from ci_agent import Policy, load_policy
+from ci_agent.workspace import MAX_LINKS
 
 SHOWN = 25
 """How many of the hostile lines are printed."""
 
 FILES = 250
 """In the folder that globs look at."""
+
+LINKS = 100
+"""Symbolic and hard ones, each."""
+
+DEPTH = 60
+"""Of the deepest folder."""
 
 FIVE_COMMANDS = "cd src && git log --oneline -5 | head -3 && wc -l *.py 2>/dev/null | sort -n"
 
@@ -63,11 +70,13 @@ def decide_s(policy: Policy, command: str, repeats: int) -> float:
 
 
 def measure_hostile(policy: Policy) -> list[tuple[float, str, int, str]]:
-    """For each kind of hostile line: how long it takes, its name, its length, and the code of the decision."""
+    """For each kind of hostile line, just within the bounds and just beyond: how long it takes, its name, its length,
+    and the code of the decision."""
     rows = []
     for name, make in HOSTILE.items():
-        line = grow(policy, make)
-        rows.append((least_s(policy, line), name, len(line), policy.decide("bash", {"command": line}).code))
+        for line in grow(policy, make):
+            code = policy.decide("bash", {"command": line}).code
+            rows.append((least_s(policy, line), name, len(line), code))
     return sorted(rows, reverse=True)
 
 
@@ -82,11 +91,20 @@ def least_s(policy: Policy, line: str) -> float:
 
 
 def fill(folder: Path) -> None:
-    """Files for globs to match."""
+    """Files for globs to match, a deep folder, links of every kind."""
     (folder / "src").mkdir()
     (folder / "src/a.py").write_text("x\n")
     for number in range(FILES):
         (folder / f"m{number:03}").touch()
+    (folder / "deep" / "/".join("d" * DEPTH)).mkdir(parents=True)
+    (folder / "links").mkdir()
+    for number in range(LINKS):
+        (folder / "links" / f"l{number}").symlink_to(f"../m{number:03}")
+        (folder / f"h{number:03}").hardlink_to(folder / f"m{number:03}")
+    (folder / "loop").symlink_to("loop")
+    (folder / "c0").symlink_to("src")
+    for number in range(1, MAX_LINKS):
+        (folder / f"c{number}").symlink_to(f"c{number - 1}")
 
 
 def main() -> None:
@@ -119,7 +137,7 @@ def print_deciding(policies: Mapping[int, Policy], bash_s: float) -> None:
 
 
 def print_hostile(policy: Policy, bash_s: float) -> None:
-    print("\nThe slowest lines, each grown until a bound refuses more of it:")
+    print("\nThe slowest lines, each grown until a bound refuses more of it, and a little further:")
     print(f"{'CPU ms':>8} {'of bash -c true':>16} {'bytes':>8}  decision     kind")
     for seconds, name, size, code in measure_hostile(policy)[:SHOWN]:
         print(f"{seconds * 1e3:8.1f} {seconds / bash_s:16.1f} {size:8,}  {code:<12} {name}")

@@ -1,3 +1,4 @@
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -78,3 +79,42 @@ def test_what_a_part_of_a_budget_spends_is_spent_in_the_whole() -> None:
     assert (budget.left(), part.left()) == (6, 6)
     with pytest.raises(BoundExceededError):
         part.spend_entries(7)
+
+
+def test_links_are_followed_as_the_system_follows_them(folder: Path) -> None:
+    for name, target in {
+        "chain": "link",
+        "absolute": str(folder / "d/e"),
+        "up": "d/../a.txt",
+        "self": "self",
+        "through": "link/e/../..",
+    }.items():
+        (folder / name).symlink_to(target)
+    (folder / "d/back").symlink_to("../chain/e/b.txt")
+    budget = DiskBudget()
+    links = [entry for _, listing in walk(folder, budget) for entry in listing.links]
+    assert len(links) == 8
+    for link in (*links, *links):
+        assert budget.target_of(link) == os.path.realpath(link.path)
+
+
+@pytest.mark.parametrize("name", ["c39", "loop"])
+def test_many_paths_through_many_links_are_too_much_to_look_at(
+    policy: MakePolicy, workspace: Workspace, name: str
+) -> None:
+    (workspace.root / "loop").symlink_to("loop")
+    (workspace.root / "c0").mkdir()
+    for number in range(1, 40):
+        (workspace.root / f"c{number}").symlink_to(f"c{number - 1}")
+    rules = policy('- {id: cat, allow: bash, command: "cat **"}')
+    few = rules.decide("bash", {"command": "cat " + " ".join(f"c9/{n}" for n in range(100))})
+    many = rules.decide("bash", {"command": "cat " + " ".join(f"{name}/{n}" for n in range(250))})
+    assert (few.effect, many.effect, many.code) == ("allow", "deny", "limit"), (few, many)
+
+
+def test_many_combinations_of_values_are_too_much_to_look_at(policy: MakePolicy) -> None:
+    loops = "for a in log show diff status; do for b in -p -s -n -q; do for c in a b c d; do {}done; done; done"
+    rules = policy('- {id: git, allow: bash, command: "git {log,show,diff,status} **"}')
+    one = rules.decide("bash", {"command": loops.format("git $a $b $c; ")})
+    many = rules.decide("bash", {"command": loops.format("git $a $b $c; " * 20)})
+    assert (one.code == "limit", many.code) == (False, "limit"), (one, many)
