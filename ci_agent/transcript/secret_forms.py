@@ -113,8 +113,9 @@ def _spellings(text: str, piece_chars: int) -> Iterator[tuple[str, int]]:
         yield plain, piece_chars
     for encoded in _base64_spellings(data):
         yield encoded, piece_chars * 8 // 6 - 1
-    yield data.hex(), piece_chars * 2
-    yield data.hex().upper(), piece_chars * 2
+    for each_byte in ("{:02x}", "{:02X}", "%{:02x}", "%{:02X}", "\\x{:02x}", "\\u{:04x}", "\\u{:04X}"):
+        width = len(each_byte.format(0))
+        yield "".join(map(each_byte.format, data)), piece_chars * width
 
 
 def _json_spellings(text: str) -> Iterator[str]:
