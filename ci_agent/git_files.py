@@ -121,11 +121,13 @@ def git_command(*arguments: str) -> list[str]:
     return ["git", *(argument for setting in _SETTINGS for argument in ("-c", setting)), *arguments]
 
 
-def git_environment(own: Mapping[str, str]) -> dict[str, str]:
+def git_environment(own: Mapping[str, str], *, but_not: Path | None = None) -> dict[str, str]:
     """Nothing of our own but where programs are, and no folder of theirs that is relative to the current one, which may
-    be a checkout: a GIT_DIR of a hook would lead to another repository."""
-    folders = own.get("PATH", os.defpath).split(os.pathsep)
-    return {**_ENVIRONMENT, "PATH": os.pathsep.join(folder for folder in folders if os.path.isabs(folder))}
+    be a checkout, or lies in `but_not`: a GIT_DIR of a hook would lead to another repository."""
+    folders = [folder for folder in own.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(folder)]
+    if but_not is not None:
+        folders = [folder for folder in folders if not Path(os.path.realpath(folder)).is_relative_to(but_not.resolve())]
+    return {**_ENVIRONMENT, "PATH": os.pathsep.join(folders)}
 
 
 def _hint(why: str) -> str:

@@ -87,7 +87,7 @@ def build_parts(  # noqa: PLR0913 - settings, and what is there around a run; th
     around = surroundings(settings.environment, records, {**environment, "TMPDIR": ""})
     policy = compile_policy(settings.policy.source, workspace, around=around)
     programs = (
-        find_repository_programs([workspace.root], _outside_alone(environment, workspace), processes)
+        find_repository_programs([workspace.root], outside_alone(environment, workspace), processes)
         if policy.can_allow("bash")
         else NO_PROGRAMS
     )
@@ -126,11 +126,11 @@ def _settings_for_git(
     environment: Mapping[str, str], workspace: Workspace, processes: Processes, folders: Iterable[Path]
 ) -> Mapping[str, str]:
     """For the repositories as they are when a command is about to run."""
-    asked = _outside_alone(environment, workspace)
+    asked = outside_alone(environment, workspace)
     return find_repository_programs(folders, asked, processes).environment(environment)
 
 
-def _outside_alone(environment: Mapping[str, str], workspace: Workspace) -> Mapping[str, str]:
+def outside_alone(environment: Mapping[str, str], workspace: Workspace) -> Mapping[str, str]:
     """For what ci-agent itself starts, which no sandbox holds: no program that a tool may have written."""
     return {**environment, "PATH": _outside(environment["PATH"], workspace)}
 

@@ -7,7 +7,7 @@ from ci_agent.cancellation import CancelToken
 from ci_agent.ci_services.environment import runner_command_files
 from ci_agent.precautions.exposures import find_exposures
 from ci_agent.process import Processes
-from ci_agent.run_parts import RunParts
+from ci_agent.run_parts import RunParts, outside_alone
 from ci_agent.run_settings import RunSettings
 from ci_agent.spelling import listed
 from ci_agent.transcript.secret_sources import collect_secrets
@@ -34,4 +34,5 @@ def warnings_of(settings: RunSettings, parts: RunParts, processes: Processes, ca
         )
     # Where no command can run, or a sandbox keeps commands from other processes, nothing is exposed to them.
     if parts.sandbox.kind == "none" and any(tool.name == "bash" for tool in parts.offered):
-        yield from find_exposures(secrets_of(settings), parts.environment, processes, cancel)
+        environment = outside_alone(parts.environment, parts.workspace)
+        yield from find_exposures(secrets_of(settings), environment, processes, cancel)

@@ -94,7 +94,7 @@ def _asked(workspace: Path, environment: Mapping[str, str], revision: str) -> st
         done = subprocess.run(
             argv,
             cwd=workspace,
-            env=git_environment(environment),
+            env=git_environment(environment, but_not=workspace),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             check=False,

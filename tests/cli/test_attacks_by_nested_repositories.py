@@ -77,11 +77,12 @@ def test_attack_make_a_folder_a_repository_during_the_run(run: Run, sub: Path, w
     assert not canary.exists()
 
 
-def test_attack_bring_a_git_of_ones_own(run: Run, workspace: Path, sub: Path, canary: Path) -> None:
+def test_attack_bring_a_git_and_a_sudo_of_ones_own(run: Run, workspace: Path, sub: Path, canary: Path) -> None:
     """What ci-agent asks about repositories it asks no program of the workspace, though PATH leads there."""
     (workspace / "bin").mkdir()
     (workspace / "bin" / "git").write_text(f"#!/bin/sh\necho $PPID > {canary}.asked\ntouch {canary}.$$\nexit 0\n")
     (workspace / "bin" / "git").chmod(0o755)
+    (workspace / "bin" / "sudo").symlink_to("git")
     (workspace / "build.py").write_text("")
     (workspace / ".git").symlink_to(sub / ".git")
     run("python3 build.py", env={"PATH": f"{workspace / 'bin'}:{os.environ['PATH']}"})

@@ -110,3 +110,15 @@ def test_attack_asking_for_the_revision_runs_nothing_of_the_repository(repositor
     subprocess.run(["git", "config", "core.fsmonitor", str(program)], cwd=repository, check=True)
     assert seen_revision(repository, os.environ) is not None
     assert not canary.exists()
+
+
+@pytest.mark.parametrize("folder", ["bin", "link"])
+def test_attack_leave_a_git_in_the_workspace_for_the_next_run(repository: Path, tmp_path: Path, folder: str) -> None:
+    (repository / "bin").mkdir()
+    (repository / "link").symlink_to("bin")
+    git = repository / "bin" / "git"
+    git.write_text(f"#!/bin/sh\ntouch {tmp_path / 'canary'}\n")
+    git.chmod(0o755)
+    found = seen_revision(repository, {"PATH": f"{repository / folder}:bin:{os.environ['PATH']}"})
+    assert found is not None
+    assert not (tmp_path / "canary").exists()
