@@ -22,6 +22,7 @@ LANGUAGES: Mapping[str, str] = {
     "formatter": "builds.read_formatter",
     "gh_clone": "git.read_gh_clone",
     "go_build": "builds.read_go_build",
+    "go_mod": "builds.read_go_mod",
     "gotestsum": "builds.read_gotestsum",
     "image": "reaches.read_image",
     "jar": "archives.read_jar",

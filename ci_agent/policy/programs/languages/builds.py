@@ -102,6 +102,14 @@ def read_go_build(parsed: Parsed, draft: Draft) -> None:
         draft.use("write", literal_word(name if name.strip(".") else "main"))
 
 
+def read_go_mod(parsed: Parsed, draft: Draft) -> None:
+    """`go get`, `go mod tidy`, `go mod edit`: which modules a build is made of."""
+    words = {operand.word.literal for operand in parsed.operands[:1]}
+    if parsed.profile.name == "go get" or words & {"tidy", "edit", "init", None}:
+        for name in ("go.mod", "go.sum"):
+            draft.use("write", literal_word(name))
+
+
 def read_cmake(parsed: Parsed, draft: Draft) -> None:
     """Cache entries that are usually switches may be given paths; behind `--` are options of the build tool."""
     for found in parsed.options:
