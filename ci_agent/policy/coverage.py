@@ -6,12 +6,13 @@ from typing import Final, NamedTuple
 
 from ci_agent.policy.command_patterns import CommandPattern, TokenPattern
 from ci_agent.policy.facts import ExecFact
+from ci_agent.policy.programs.load import find_profile
 from ci_agent.policy.reach import fold
 from ci_agent.policy.words import Word, literal_word
 
 _NO_HAZARDS: Final[dict[int, str]] = {}
 
-_LONG_OPTION: Final = re.compile(r"--[A-Za-z0-9][A-Za-z0-9-]*=")
+_OPTION: Final = re.compile(r"--?[A-Za-z0-9][A-Za-z0-9-]*=")
 
 
 class Coverage(NamedTuple):
@@ -72,20 +73,34 @@ def _covers_at(
 ) -> str | None:
     """As `_covers`; a file whose code runs is the same file as in a rule, whatever the folder that it is seen from."""
     values = dict(command.relocated).get(position) if command.relocated else None
+    option = _option_name(command, command.words[position]) if hazard is not None else ""
     if values is None:
-        return _covers(pattern, token, command.words[position], hazard)
+        return _covers(pattern, token, command.words[position], hazard, option)
     for spellings in values:
-        gaps = [_covers(pattern, token, literal_word(spelling), hazard) for spelling in spellings]
+        gaps = [_covers(pattern, token, literal_word(spelling), hazard, option) for spelling in spellings]
         if not gaps or None not in gaps:
             return gaps[0] if gaps else f"which file `{command.words[position].text}` means is not known"
     return None
 
 
-def _covers(pattern: CommandPattern, token: TokenPattern | None, word: Word, hazard: str | None) -> str | None:
+def _option_name(command: ExecFact, word: Word) -> str:
+    """The name of an option with an attached value, and the `=`; empty for anything else."""
+    first = word.choices[0] if word.choices else word
+    match = _OPTION.match(first.prefix if first.kind == "unknown" else first.text)
+    if match is None or match[0].startswith("--"):
+        return match[0] if match else ""
+    # Where letters may be joined behind one dash, what follows the `=` may be more of them.
+    profile = find_profile(command.words[0].text.rpartition("/")[2])
+    return match[0] if profile is not None and not profile.syntax.clusters else ""
+
+
+def _covers(
+    pattern: CommandPattern, token: TokenPattern | None, word: Word, hazard: str | None, option: str = ""
+) -> str | None:
     """None when the token, or the closing `**`, covers the word; otherwise why not."""
     if not _would_cover(pattern, token, word):
         return f"`{word.text}` is not `{token.text}`" if token else f"it ends before `{word.text}`"
-    if hazard is not None and not (token and _spells(token, word)):
+    if hazard is not None and not (token and _spells(token, word, option)):
         return f"`{word.text}` {hazard}, and no wildcard covers that"
     return None
 
@@ -94,7 +109,7 @@ def _would_cover(pattern: CommandPattern, token: TokenPattern | None, word: Word
     if token is None:
         return pattern.rest
     if word.kind == "unknown":
-        return token.is_any and not word.splits
+        return not word.splits and (token.is_any or _begins_word(token, word.prefix))
     if word.kind == "glob":
         return False
     if word.kind == "choice":
@@ -102,16 +117,19 @@ def _would_cover(pattern: CommandPattern, token: TokenPattern | None, word: Word
     return token.matches(word.text)
 
 
-def _spells(token: TokenPattern, word: Word) -> bool:
-    """The token is the word, or it is the long option's name with a wildcard for the value alone."""
+def _begins_word(token: TokenPattern, prefix: str) -> bool:
+    """Whether the token is a beginning that the word has, and a `*` for the rest."""
+    return any(wild.chunks == (wild.prefix, "") and prefix.startswith(wild.prefix) for wild in token.alternatives)
+
+
+def _spells(token: TokenPattern, word: Word, option: str) -> bool:
+    """The token is the word, or it is the option's name with a wildcard for the value alone."""
     if word.kind == "choice":
-        return all(_spells(token, choice) for choice in word.choices)
+        return all(_spells(token, choice, option) for choice in word.choices)
     if word.literal is None:
-        return False
-    option = _LONG_OPTION.match(word.text)
+        return bool(option) and any(wild.prefix == option for wild in token.alternatives)
     return token.spells(word.text) or (
-        option is not None
-        and any(wild.prefix.startswith(option[0]) and wild.matches(word.text) for wild in token.alternatives)
+        bool(option) and any(wild.prefix.startswith(option) and wild.matches(word.text) for wild in token.alternatives)
     )
 
 

@@ -67,7 +67,7 @@ def use_facts(site: Site, use: FileUse, place: Place) -> Iterator[FileFact | Unk
         yield place.unknown(f"which file {use.path.text} means is not known")
         return
     for text in texts:
-        if reaches_no_file(text, use.effect):
+        if reaches_no_file(text, use.effect) or (not text and _names_nothing(use)):
             continue
         # With sources, what lands there tells whether more than the path itself is written.
         beneath = _arriving(site, use, place) if use.recursive and not use.into else None
@@ -78,6 +78,12 @@ def use_facts(site: Site, use: FileUse, place: Place) -> Iterator[FileFact | Unk
             yield fact if use.selection is EVERYTHING else fact._replace(selection=use.selection)
         else:
             yield fact
+
+
+def _names_nothing(use: FileUse) -> bool:
+    """Of an empty text that is one of several no file is made or deleted; all beneath may be all beneath the folder."""
+    changes = use.effect in ("write", "delete") and not use.recursive and not use.into
+    return changes and use.path.kind == "choice"
 
 
 def possible_texts(word: Word, place: Place) -> list[str] | None:

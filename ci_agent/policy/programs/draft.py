@@ -119,6 +119,8 @@ def use_anything(draft: Draft, word: Word) -> None:
         return
     if word.literal is not None:
         outside = looks_outside(word.text)
+    elif word.stand_ins:
+        outside = any(map(looks_outside, word.stand_ins))
     else:
         outside = not word.choices or any(looks_outside(choice.text) for choice in word.choices)
     if outside:
