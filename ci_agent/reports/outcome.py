@@ -59,11 +59,8 @@ def why_it_ended(document: JsonObject) -> str | None:
         return None
     count = sum(call["status"] == status for call in calls)
     were = "was" if count == 1 else "were"
-    return f"{count} of {counted(len(calls), 'call')} {were} denied" if status == "denied" else _failed(count, calls)
-
-
-def _failed(count: int, calls: list[JsonObject]) -> str:
-    return f"{count} of {counted(len(calls), 'call')} failed"
+    of = f"{count} of {counted(len(calls), 'call')}"
+    return f"{of} {were} denied" if status == "denied" else f"{of} failed, which --fail-on-error makes a failure"
 
 
 def answer_heading(document: JsonObject) -> str:

@@ -14,7 +14,7 @@ def test_hints_say_why_what_to_do_and_where_to_read(
     monkeypatch.chdir(tmp_path)
     failed = records.transcript([records.call(1, "ls", {}, "error", "e")], result=records.result("completed", 1))
     assert list(failure_hints(failed, tmp_path / "a b.json")) == [
-        "  Why: 1 of 1 call failed",
+        "  Why: 1 of 1 call failed, which --fail-on-error makes a failure",
         "  Next: Read the failed calls, the notes and the error in the record.",
         "  All of it: ci-agent report 'a b.json'",
     ]
