@@ -87,6 +87,7 @@ LANGUAGES: Mapping[str, str] = {
     "su": "shells.read_su",
     "tar": "archives.read_tar",
     "test": "tests.read",
+    "trace": "launchers.read_trace",
     "trap": "shells.read_trap",
     "unzip": "archives.read_unzip",
     "watch": "shells.read_watch",

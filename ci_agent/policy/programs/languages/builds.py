@@ -23,6 +23,7 @@ _HARMLESS_X = re.compile(
 )
 _SPLITS_BY_CODE = re.compile(r"""(?P<mark>[/'"]).*?(?P=mark).""", re.DOTALL)
 """perl takes what stands between two of these, and behind them, as it is."""
+_MAGIC_NAME = re.compile(r"^\s*[|<>+&]|\|\s*$")
 _LOADS_MODULES = re.compile(r"\b(?:include|import|modulemeta)\b")
 _JQ_LOADS_FIRST = re.compile(r"[^\w.\[{(\"$|]*(?:module|import|include)\b")
 _YQ_LOADS = re.compile(r"\bload|\bstrload")
@@ -141,6 +142,7 @@ def read_interpreter(parsed: Parsed, draft: Draft) -> None:
         for operand in parsed.operands:
             if edits or loops:
                 draft.use("read", operand.word)
+                _refuse_magic_name(parsed, draft, operand.word)
             if edits:
                 draft.use("write", operand.word)
                 use_backup(parsed, draft, operand.word)
@@ -156,6 +158,12 @@ def read_interpreter(parsed: Parsed, draft: Draft) -> None:
             use_anything(draft, word)
     else:
         draft.doubt(f"the code that {parsed.profile.name} reads from its input is not known: put it in a file")
+
+
+def _refuse_magic_name(parsed: Parsed, draft: Draft, word: Word) -> None:
+    """perl opens `id |` by running `id`, and `>x` by emptying it; behind a slash neither counts."""
+    if parsed.profile.name == "perl" and _MAGIC_NAME.search(word.text):
+        draft.doubt(f"perl does more than read the file {word.text!r}: write ./ before its name, and no | behind it")
 
 
 def _refuse_code_in_values(parsed: Parsed, draft: Draft) -> None:

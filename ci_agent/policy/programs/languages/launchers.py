@@ -44,6 +44,13 @@ def split_assignments(words: Sequence[Word]) -> tuple[list[tuple[str, Word]], li
     return assignments, []
 
 
+def read_trace(parsed: Parsed, draft: Draft) -> None:
+    """`strace -o '|COMMAND'` runs it, and so does `!COMMAND`."""
+    for _, value in parsed.values("-o", "--output"):
+        if (value.prefix or value.text).startswith(("|", "!")):
+            draft.doubt(f"a command gets what is traced: {value.text}")
+
+
 def read_command(parsed: Parsed, draft: Draft) -> None:
     """`command -v NAME` only tells where NAME is."""
     if parsed.has("-v", "-V"):
