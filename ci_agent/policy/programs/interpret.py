@@ -6,12 +6,20 @@ from math import prod
 from typing import Literal, TypeVar, assert_never
 
 from ci_agent.policy.effects import Effects, UrlUse
-from ci_agent.policy.programs.draft import Draft, is_plain_name, reaches_no_file, use_anything, use_at, use_source
+from ci_agent.policy.programs.draft import (
+    Draft,
+    is_plain_name,
+    is_url,
+    reaches_no_file,
+    use_anything,
+    use_at,
+    use_source,
+)
 from ci_agent.policy.programs.languages import find_reader
 from ci_agent.policy.programs.languages.contents import read_printed
 from ci_agent.policy.programs.load import find_profile, load_profile
 from ci_agent.policy.programs.operands import apply_operands
-from ci_agent.policy.programs.options import Found, Parsed, begins_option, parse
+from ci_agent.policy.programs.options import Found, Parsed, begins_option, parse, tail
 from ci_agent.policy.programs.packages import use_package
 from ci_agent.policy.programs.profile import HAZARDS, Profile
 from ci_agent.policy.words import Word
@@ -152,7 +160,16 @@ def _without_profile(words: tuple[Word, ...]) -> Effects:
     draft = Draft()
     for word in words[1:]:
         use_anything(draft, word)
+        _use_url_in(draft, word)
     return draft.finished()._replace(known=False)
+
+
+def _use_url_in(draft: Draft, word: Word) -> None:
+    """`http://HOST/`, `--url=http://HOST/`: whatever the program is, that is where it will go."""
+    for part in (word, tail(word, word.text.find("=") + 1)):
+        if is_url(part) and not part.text.startswith("file:"):
+            draft.urls.append(UrlUse(part))
+            return
 
 
 def _apply(parsed: Parsed, draft: Draft, last: bool) -> None:
