@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from forked_command import ForkedCommand, Run
 from jsonschema import Draft202012Validator
 
 from ci_agent.cli.apply import apply_command
@@ -147,6 +148,7 @@ class Job:
     checkout: Path
     base: str
     environment: dict[str, str]
+    run: Run
 
     def document(self, *proposals: object, **other: object) -> dict[str, Any]:
         return {
@@ -164,34 +166,15 @@ class Job:
     def apply(self, written: object, *args: str, **environment: str) -> subprocess.CompletedProcess[str]:
         text = written if isinstance(written, str) else json.dumps(written)
         (self.folder / "proposals.json").write_text(text)
-        argv = [
-            sys.executable,
-            "-P",
-            "-m",
-            "ci_agent",
-            "apply",
-            "../proposals.json",
-            "--policy",
-            "../policy.yml",
-            *args,
-        ]
-        return subprocess.run(
-            argv,
-            cwd=self.checkout,
-            env={**self.environment, **environment},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
+        arguments = ["apply", "../proposals.json", "--policy", "../policy.yml", *args]
+        return self.run(arguments, cwd=self.checkout, env={**self.environment, **environment})
 
     def do(self, *proposals: object) -> subprocess.CompletedProcess[str]:
         return self.apply(self.document(*proposals), "--token-env", "GITHUB_TOKEN")
 
 
 @pytest.fixture
-def job(tmp_path: Path, checkout: Path, git: Git, github: GitHubStandIn) -> Job:
+def job(tmp_path: Path, checkout: Path, git: Git, github: GitHubStandIn, forked_command: ForkedCommand) -> Job:
     (tmp_path / "policy.yml").write_text(POLICY)
     (tmp_path / "event.json").write_text(json.dumps({"issue": {"number": 7}}))
     environment = {
@@ -206,7 +189,7 @@ def job(tmp_path: Path, checkout: Path, git: Git, github: GitHubStandIn) -> Job:
         "GITHUB_REF_TYPE": "branch",
         "GITHUB_REF_NAME": "main",
     }
-    return Job(tmp_path, checkout, git("rev-parse", "HEAD"), environment)
+    return Job(tmp_path, checkout, git("rev-parse", "HEAD"), environment, forked_command.run)
 
 
 # What it does

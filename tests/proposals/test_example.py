@@ -3,11 +3,11 @@
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from forked_command import ForkedCommand
 
 import ci_agent
 from ci_agent import load_policy
@@ -16,15 +16,14 @@ EXAMPLE = Path(ci_agent.__file__).parent.parent / "examples" / "propose"
 
 
 @pytest.fixture
-def command(checkout: Path, tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+def command(
+    checkout: Path, tmp_path: Path, forked_command: ForkedCommand
+) -> Callable[..., subprocess.CompletedProcess[str]]:
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "GITHUB_REPOSITORY": "acme/site"}
     environment["PYTHONPATH"] = os.environ.get("PYTHONPATH", "")
 
     def call(*args: str) -> subprocess.CompletedProcess[str]:
-        argv = [sys.executable, "-P", "-m", "ci_agent", *args]
-        return subprocess.run(
-            argv, cwd=checkout, env=environment, capture_output=True, text=True, check=False, timeout=60
-        )
+        return forked_command.run(args, cwd=checkout, env=environment)
 
     return call
 
