@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -77,12 +78,19 @@ def _script(reading: Reading, text: str, scene: Scene) -> Iterator[Fact]:
     # Of what another shell starts with, and of what `eval` finds, nothing is certain.
     environment = reading.site.environment if scene.origin is None else {}
     try:
-        program = reading.site.analyse(text, environment, scene.dialect)
+        program = reading.site.analyse(text, environment, scene.dialect, partial(_list_names, reading, scene))
     except UnparsableError as error:
         yield scene.unknown(error.reason, error.span)
         return
     for command in with_names(program):
         yield from _command(reading, command, scene, input_names(program.commands, command))
+
+
+def _list_names(reading: Reading, scene: Scene, glob: Word, folder: str) -> list[str] | None:
+    entered, problem = _entered(reading, scene.folder, folder)
+    if problem is not None:
+        return None
+    return possible_texts(glob, scene.of_command(entered, (), None).place(reading, glob.span))
 
 
 def _command(reading: Reading, command: Command, scene: Scene, names_read: tuple[Word, ...] | None) -> Iterator[Fact]:

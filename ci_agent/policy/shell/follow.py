@@ -10,6 +10,7 @@ from ci_agent.policy.shell.printed_words import stand_in_for_each
 from ci_agent.policy.shell.program import (
     Assignment,
     LineLoop,
+    ListNames,
     ShellProgram,
     UnparsableError,
 )
@@ -32,7 +33,7 @@ from ci_agent.policy.shell.syntax import (
     Stage,
     Substitution,
 )
-from ci_agent.policy.shell.trail import Trail
+from ci_agent.policy.shell.trail import Trail, shown
 from ci_agent.policy.shell.values import (
     evaluate,
     expand,
@@ -43,14 +44,16 @@ from ci_agent.policy.shell.values import (
     visit,
 )
 from ci_agent.policy.shell.variables import Known, Variables
-from ci_agent.policy.words import Word
+from ci_agent.policy.words import Word, literal_word
 
 _MAX_ROUNDS = 16
 
 
-def follow_program(program: Sequence, source: str, notes: Notes, environment: Mapping[str, str]) -> ShellProgram:
+def follow_program(
+    program: Sequence, source: str, notes: Notes, environment: Mapping[str, str], list_names: ListNames
+) -> ShellProgram:
     """Every command of the program, in the order in which they stand in the source."""
-    trail = Trail(source, notes, Variables(notes, environment), partial(_run_sequence, tested=True))
+    trail = Trail(source, notes, Variables(notes, environment), partial(_run_sequence, tested=True), list_names)
     _run_sequence(trail, program, None if notes.function_moves else "", tested=False)
     return ShellProgram(tuple(trail.commands), tuple(trail.loops))
 
@@ -231,7 +234,7 @@ def _run_for_each(trail: Trail, loop: ForEach, folder: Folder, tested: bool) -> 
     trail.add(folder, loop.span, assignments=(Assignment(loop.name, value, loop.span),))
     folder = None if loop.moves else folder
     outside = trail.unrolled
-    for values in _divide(trail, loop, items) if known else [()]:
+    for values in _divide(trail, loop, items, folder) if known else [()]:
         scope = trail.open_scope()
         if values and loop.keeps:
             trail.variables.bind(loop.name, Known(values, folder))
@@ -253,13 +256,18 @@ def _stand_in_for_each(trail: Trail, loop: ForEach) -> tuple[str, ...]:
     return stand_in_for_each(part.program, trail.notes.functions)
 
 
-def _divide(trail: Trail, loop: ForEach, items: tuple[Word, ...]) -> list[tuple[Word, ...]]:
+def _divide(trail: Trail, loop: ForEach, items: tuple[Word, ...], folder: Folder) -> list[tuple[Word, ...]]:
     """The values of the variable to follow the body with: each by itself where they name the folder of a `cd`."""
-    certain = loop.enters and not loop.moves and len(items) <= _MAX_ROUNDS
-    if trail.unrolled or not certain or any(word.literal is None for word in items):
+    if trail.unrolled or not loop.enters or loop.moves:
         return [items]
+    words: list[Word] = []
+    for word in items:
+        texts = [word.text] if word.literal is not None else trail.list_names(word, shown(folder) or "")
+        if texts is None or folder is None or len(words) + len(texts) > _MAX_ROUNDS:
+            return [items]
+        words += [literal_word(text, word.span) for text in texts]
     trail.unrolled = True
-    return [(word,) for word in items]
+    return [(word,) for word in words]
 
 
 def _run_scoped(trail: Trail, sequence: Sequence, folder: Folder, tested: bool) -> Outcome:

@@ -1,5 +1,6 @@
 """What an analysis of bash text yields: everything that bash might run or open, in no branch left out."""
 
+from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from ci_agent.policy.words import Word
@@ -8,6 +9,10 @@ Dialect: TypeAlias = Literal["bash", "posix"]
 """`posix`: whatever shell `sh` is; only what all of them read alike is understood."""
 
 RedirectMode: TypeAlias = Literal["read", "write", "append", "read_write"]
+
+
+ListNames: TypeAlias = Callable[[Word, str], Sequence[str] | None]
+"""The names that a glob becomes now in a folder, as `Command.folder` has it; None when they cannot be told."""
 
 
 class Assignment(NamedTuple):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ci_agent.policy.shell.folders import UNREACHABLE, Folder
-from ci_agent.policy.shell.program import Assignment, BoundExceededError, Command, LineLoop, Redirect
+from ci_agent.policy.shell.program import Assignment, BoundExceededError, Command, LineLoop, ListNames, Redirect
 from ci_agent.policy.shell.reader import MAX_COMMANDS, Notes
 from ci_agent.policy.shell.syntax import Sequence, Span
 from ci_agent.policy.shell.variables import Variables
@@ -30,6 +30,7 @@ class Trail:
     variables: Variables
     run: Callable[["Trail", Sequence, Folder], object]
     """Follows a sequence whose status is looked at; follow.py has it, which stands on everything else."""
+    list_names: ListNames
     commands: list[Command] = field(default_factory=list)
     functions: dict[str, None] = field(default_factory=dict)
     """Those certainly defined here, in order."""

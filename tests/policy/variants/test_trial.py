@@ -32,7 +32,7 @@ def granted(results: list[VariantResult]) -> set[tuple[str, str | None]]:
 
 def weak(change: Callable[[ShellProgram], ShellProgram]) -> Any:
     """A reader of bash that overlooks something."""
-    return lambda text, environment, dialect: change(analyse(text, environment, dialect))
+    return lambda *arguments: change(analyse(*arguments))
 
 
 RULES = """
