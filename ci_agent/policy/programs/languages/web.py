@@ -12,6 +12,8 @@ from ci_agent.policy.words import Word, literal_word
 _POSTS = ("-d", "--data", "--data-ascii", "--data-binary", "--data-raw", "--data-urlencode", "--json", "-F", "--form")
 _POSTS_TOO = ("--form-string", "--post-data", "--post-file", "--body-data", "--body-file")
 _FORM_FILE = re.compile(r"[^=@<]*(?:=[@<]|@)")
+_MORE_FILES = re.compile(r"=[@<][^;]*[\"\\,]|;\s*headers\s*=", re.IGNORECASE)
+"""`-F a=@b,c` sends two files, `a=@"b"` is quoted, and `a=b;headers=@c` sends one more."""
 _PART_OF_URL = re.compile(r"#[0-9]")
 _REMOTE = re.compile(r"(?:[^/:@]+@)?(\[[^\]/]+\]|[^/:]+):")
 
@@ -33,6 +35,8 @@ def read_curl(parsed: Parsed, draft: Draft) -> None:
         _use_unless_pair(draft, index, value)
     for _, value in parsed.values("-F", "--form"):
         _use_form_file(draft, value)
+        if _MORE_FILES.search(value.text):
+            draft.doubt(f"which files {value.text} sends is not known: write each plainly, in a field of its own")
     for _, value in parsed.values("--data-urlencode", "--url-query"):
         _use_form_file(draft, value)
 
