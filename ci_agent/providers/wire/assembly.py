@@ -21,6 +21,10 @@ _HIGH_SURROGATE = re.compile("[\ud800-\udbff]")
 MAX_CALLS = 2_000
 """In one message. Each is recorded and answered, also when the run is cancelled and has to end within seconds."""
 
+MAX_CHARS = 4 << 20
+"""Of one message: several times what any model can say at once. Every answer stays in memory, in the record and in each
+request that follows."""
+
 _NO_ID = ("", "null", None)
 """What servers write where there is no id."""
 
@@ -74,6 +78,7 @@ class Assembly:
         self._calls_by_id: dict[str, _Part] = {}
         self._last_call: _Part | None = None
         self._calls_begun = 0
+        self._chars = 0
         self._announced = 0
 
     def identify(self, *, response_id: str | None = None, model: str | None = None) -> None:
@@ -106,7 +111,7 @@ class Assembly:
         nothing was found, and when the found one has a name, this piece brings a name, and their ids differ, or their
         names differ after complete arguments, or nothing but the name can tell them apart.
 
-        Raises ApiError when one call is given two names, and for more than MAX_CALLS calls.
+        Raises ApiError when one call is given two names, and for more than MAX_CALLS calls or MAX_CHARS characters.
         """
         id_ = None if id in _NO_ID else id
         call = self._find_call(key, id_)
@@ -121,7 +126,7 @@ class Assembly:
         self._last_call = call
         piece = _argument_piece(arguments)
         if piece:
-            call.pieces.append(piece)
+            self._append(call, piece)
         yield from self._announce_call(call, piece)
 
     def keep(self, kind: PartKind, replay: JsonObject, key: Hashable = None) -> Events:
@@ -186,10 +191,16 @@ class Assembly:
         if not piece:
             return
         part = self._by_key.get((kind, key)) or self._open(kind, key)
-        part.pieces.append(piece)
+        self._append(part, piece)
         if part.index is None:
             yield self._announce(part)
         yield ContentDelta(kind, _index(part), piece)
+
+    def _append(self, part: _Part, piece: str) -> None:
+        self._chars += len(piece)
+        if self._chars > MAX_CHARS:
+            raise ApiError("malformed", f"the answer has more than {MAX_CHARS:,} characters", retryable=False)
+        part.pieces.append(piece)
 
     def _open(self, kind: PartKind, key: Hashable) -> _Part:
         part = _Part(kind)

@@ -8,7 +8,7 @@ import pytest
 from ci_agent.json_types import Json
 from ci_agent.messages import StopReason, TextContent, ThinkingContent, ToolCall, Usage
 from ci_agent.provider import ContentDelta, ContentEnd, ContentEvent, ContentStart
-from ci_agent.providers.wire.assembly import MAX_CALLS, Assembly
+from ci_agent.providers.wire.assembly import MAX_CALLS, MAX_CHARS, Assembly
 from ci_agent.providers.wire.failures import ApiError
 
 
@@ -378,3 +378,15 @@ def test_attack_more_calls_than_a_run_could_answer_in_its_time() -> None:
         put(assembly, {"key": MAX_CALLS, "name": "canary"})
     assert not failure.value.retryable
     assert len(assembly.content) == MAX_CALLS
+
+
+def test_attack_an_answer_that_fills_memory_and_record() -> None:
+    assembly = Assembly()
+    assert len(list(assembly.text("x" * (MAX_CHARS - 1)))) == 2
+    put(assembly, {"key": 0, "name": "a", "arguments": "{"})
+    with pytest.raises(ApiError, match=r"more than 4,194,304 characters") as failure:
+        list(assembly.thinking("canary"))
+    with pytest.raises(ApiError, match=r"more than 4,194,304 characters"):
+        put(assembly, {"key": 0, "arguments": "}"})
+    assert not failure.value.retryable
+    assert sum(len(part.text) for part in assembly.content if isinstance(part, TextContent)) == MAX_CHARS - 1
