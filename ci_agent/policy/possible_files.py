@@ -30,7 +30,7 @@ def possible_files(
 
     `whole`: all beneath a folder may be read too, as by a program of which nothing is known.
     """
-    if place.folder is None:
+    if place.folder is None or not words:
         return
     for text in dict.fromkeys(part for word in words for known in _known(word) for part in _parts(known)):
         place.budget.spend_entries(_COST)

@@ -24,7 +24,7 @@ def with_names(program: ShellProgram) -> Iterator[Command]:
     """The commands, with what is known of the words that are lines of another one's output."""
     interrupted = [loop for loop in program.loops if not _is_left_alone(program, loop)]
     for index, command in enumerate(program.commands):
-        if not any(word.printed_by is not None for word in _words(command)):
+        if all(word.printed_by is None for word in _words(command)):
             yield command
             continue
         words = tuple(_with_names(program, word, index, interrupted) for word in command.words)
@@ -32,9 +32,8 @@ def with_names(program: ShellProgram) -> Iterator[Command]:
         yield command._replace(words=words, redirects=redirects)
 
 
-def _words(command: Command) -> Iterator[Word]:
-    yield from command.words
-    yield from (redirect.target for redirect in command.redirects)
+def _words(command: Command) -> Sequence[Word]:
+    return (*command.words, *[redirect.target for redirect in command.redirects])
 
 
 def _redirected(program: ShellProgram, redirect: Redirect, index: int, interrupted: Sequence[LineLoop]) -> Redirect:

@@ -34,7 +34,7 @@ _HAZARDS: Mapping[Role, str] = {
 
 def apply_operands(parsed: Parsed, draft: Draft) -> None:
     meanings = {found.option.meaning for found in parsed.options}
-    recursive = parsed.profile.recurses or any(map(_recurses, parsed.options))
+    recursive = parsed.profile.recurses or ("recursive" in meanings and any(map(_recurses, parsed.options)))
     dry = parsed.dry
     selection = selection_for(parsed)
     assigned = list(_assign(parsed, recursive, "target" in meanings))

@@ -25,7 +25,7 @@ _TYPES: Final = {
 def selection_for(parsed: Parsed) -> Selection:
     profile = parsed.profile
     # A link that is followed leads into a folder that is passed by, under another name.
-    follows = parsed.has(*_FOLLOWS)
+    follows = bool(profile.picks or profile.globs) and parsed.has(*_FOLLOWS)
     if profile.picks:
         return _picked(parsed, follows)
     if profile.globs:
@@ -34,7 +34,8 @@ def selection_for(parsed: Parsed) -> Selection:
         values = [value.literal or "?" for _, value in parsed.values(*profile.extensions)]
         found = [_EXTENSION.fullmatch(part) for value in values for part in value.split(",")]
         return Selection(tuple("." + match[1].casefold() for match in found if match)) if all(found) else EVERYTHING
-    return EVERYTHING if parsed.has(*profile.only_unless) else Selection(endings=profile.only)
+    takes_all = not profile.only or parsed.has(*profile.only_unless)
+    return EVERYTHING if takes_all else Selection(endings=profile.only)
 
 
 def selection_of(picked: Sequence[Word | None], passed_by: Sequence[Word | None] = ()) -> Selection:
