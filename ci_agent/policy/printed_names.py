@@ -7,7 +7,7 @@ from typing import Final
 from ci_agent.policy.programs.input_left import leaves_input
 from ci_agent.policy.programs.names import ends_names_by_nul, names_printed
 from ci_agent.policy.shell.program import Command, LineLoop, Redirect, ShellProgram
-from ci_agent.policy.words import Word
+from ci_agent.policy.words import Word, literal_word
 
 _HARMLESS: Final = re.compile(r"LANG|LANGUAGE|LC_[A-Z]+|TZ")
 """Variables that do not change which names a program prints."""
@@ -68,7 +68,16 @@ def _lines_of(commands: Sequence[Command], printer: int, *, by_shell: bool = Fal
 def _is_left_alone(program: ShellProgram, loop: LineLoop) -> bool:
     """Whether no command of the loop takes a part of the lines: the next would begin in the middle of one."""
     body = program.commands[loop.start : loop.end]
-    return all(not command.function and (_has_own_input(command) or leaves_input(command.words)) for command in body)
+    return all(
+        not command.function and (_has_own_input(command) or leaves_input(_as_names(command.words, loop)))
+        for command in body
+    )
+
+
+def _as_names(words: tuple[Word, ...], loop: LineLoop) -> tuple[Word, ...]:
+    """The words with the lines of the loop as what they are if it is left alone: names of files."""
+    here = (literal_word("."),)
+    return tuple(word._replace(beneath=here) if word.printed_by == loop.printer else word for word in words)
 
 
 def _has_own_input(command: Command) -> bool:
