@@ -102,7 +102,7 @@ def _ask_git(name: str, what: str, *arguments: str) -> bytes:
     A name that several branches or tags have is refused: git would take the tag, or the local branch `origin/main`,
     and whoever proposes a change names its branch.
     """
-    argv, environment = git_command(*arguments), git_environment(os.environ)
+    argv, environment = git_command(*arguments), git_environment(os.environ, but_not=_checkout())
     try:
         done = subprocess.run(argv, env=environment, capture_output=True, check=False, timeout=_TIMEOUT_S)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -114,6 +114,14 @@ def _ask_git(name: str, what: str, *arguments: str) -> bytes:
         problem = "more than one branch or tag is called so; write git:refs/remotes/REV:PATH"
         raise ConfigurationError(f"cannot read the {what} {name!r}: {problem}")
     return done.stdout
+
+
+def _checkout() -> Path:
+    """The outermost working tree that the current folder is in, but not the root of all; that folder when it is in
+    none."""
+    here = Path.cwd()
+    around = reversed((here, *here.parents[:-1]))
+    return next((above for above in around if os.path.lexists(above / ".git")), here)
 
 
 def git_command(*arguments: str) -> list[str]:

@@ -64,9 +64,10 @@ def _looks_at_a_proposal(environment: Mapping[str, str], repositories: Collectio
 def _commit_of(folder: Path) -> str | None:
     """What is checked out there; None: git does not say."""
     argv = git_command("rev-parse", "--verify", "HEAD")
+    environment = git_environment(os.environ, but_not=folder)
     try:
         done = subprocess.run(
-            argv, cwd=folder, env=git_environment(os.environ), capture_output=True, check=False, timeout=_GIT_WITHIN_S
+            argv, cwd=folder, env=environment, capture_output=True, check=False, timeout=_GIT_WITHIN_S
         )
     except (OSError, subprocess.TimeoutExpired):
         return None

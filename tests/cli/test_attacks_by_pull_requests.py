@@ -175,6 +175,19 @@ def test_attack_have_a_secret_of_the_machine_shown_by_a_link(
     assert "canary-of-the-machine" not in done.stdout + done.stderr
 
 
+def test_attack_bring_a_git_of_ones_own(review: Review, repository: Path) -> None:
+    """Jobs put `node_modules/.bin` on PATH."""
+    folder = repository / "node_modules" / ".bin"
+    folder.mkdir(parents=True)
+    (folder / "git").write_text("#!/bin/sh\ntouch canary\ncat ci/policy.yml\n")
+    (folder / "git").chmod(0o755)
+    for cwd in (repository, repository / "app"):
+        assert review(*OF_THE_BASE, "Review.", cwd=cwd, PATH=f"{folder}:{os.environ['PATH']}").returncode == DENIED
+    event = {"GITHUB_EVENT_NAME": "issue_comment", "GITHUB_SHA": "0" * 40, "PATH": f"{folder}:{os.environ['PATH']}"}
+    assert review("--policy", "ci/policy.yml", "Review.", **event).returncode == RULES_OF_THE_HEAD
+    assert not list(repository.rglob("canary"))
+
+
 @pytest.mark.parametrize("flag", ["--answer-file=out", "--report=markdown=out", "--proposals=out", "--spill-dir=out"])
 def test_attack_have_a_file_of_the_machine_written_by_a_link(
     review: Review, repository: Path, tmp_path: Path, flag: str
