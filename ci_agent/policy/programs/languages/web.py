@@ -1,6 +1,7 @@
 """Programs that fetch: the method that a request has, the file that an answer goes to, the host it is for."""
 
 import re
+from collections.abc import Iterator
 from urllib.parse import unquote
 
 from ci_agent.policy.effects import UrlUse
@@ -11,7 +12,6 @@ from ci_agent.policy.words import Word, literal_word
 
 _POSTS = ("-d", "--data", "--data-ascii", "--data-binary", "--data-raw", "--data-urlencode", "--json", "-F", "--form")
 _POSTS_TOO = ("--form-string", "--post-data", "--post-file", "--body-data", "--body-file")
-_FORM_FILE = re.compile(r"[^=@<]*(?:=[@<]|@)")
 _MORE_FILES = re.compile(r"=[@<][^;]*[\"\\,]|;\s*headers\s*=", re.IGNORECASE)
 """`-F a=@b,c` sends two files, `a=@"b"` is quoted, and `a=b;headers=@c` sends one more."""
 _PART_OF_URL = re.compile(r"#[0-9]")
@@ -72,12 +72,20 @@ def _use_unless_pair(draft: Draft, index: int, cookies: Word) -> None:
 def _use_form_file(draft: Draft, field: Word) -> None:
     """`NAME=@FILE`, `NAME=<FILE`, `NAME@FILE`: the file is sent."""
     text = field.prefix if field.kind == "unknown" else field.text
-    match = _FORM_FILE.match(text)
-    if match is not None:
-        path = text[match.end() :].partition(";")[0]
-        draft.use("read", field if field.literal is None else literal_word(path, field.span))
-    elif field.kind == "unknown" and "=" not in text.rstrip("="):
+    paths = list(_paths_in_field(text))
+    for path in paths:
+        draft.use("read", field if field.literal is None else literal_word(path.partition(";")[0], field.span))
+    if not paths and field.kind == "unknown" and "=" not in text.rstrip("="):
         draft.doubt(f"{field.text} may name a file to send")
+
+
+def _paths_in_field(text: str) -> Iterator[str]:
+    """A name may hold an `@` or a `<` itself: which of them counts depends on the option."""
+    name, _, value = text.partition("=")
+    if value.startswith(("@", "<")):
+        yield value[1:]
+    if "@" in name:
+        yield text.partition("@")[2]
 
 
 def _use_answers(parsed: Parsed, draft: Draft, urls: list[Word]) -> None:
