@@ -7,6 +7,7 @@ from typing import Final
 from ci_agent.policy.shell.syntax import Sequence, Simple, SourceRedirect, SourceWord, Text
 from ci_agent.policy.words import Edit
 
+_COUNTING: Final = [["wc", unit] for unit in ("-l", "-w", "-c", "-m", "--lines", "--words", "--bytes")]
 _FIRST_OR_LAST: Final = [[name, *count] for name in ("head", "tail") for count in (["-1"], ["-n", "1"], ["-n1"])]
 
 HASH: Final = "0" * 40
@@ -43,6 +44,8 @@ def stand_ins(program: Sequence, functions: Container[str]) -> tuple[str, ...]:
     Empty: nobody knows what is printed. No text holds anything that the shell splits, matches or expands. Each of the
     programs prints nothing when it fails, and `git rev-parse REV` then prints REV.
     """
+    if _counts(program, functions):
+        return ("", "0")
     command = only_command(program)
     if command is None:
         return ()
@@ -62,6 +65,24 @@ def stand_ins(program: Sequence, functions: Container[str]) -> tuple[str, ...]:
         case ["git", "rev-list", "-1", str(revision)] | ["git", "rev-list", "-n", "1", str(revision)]:
             return ("", HASH) if _REVISION.fullmatch(revision) else ()
     return ()
+
+
+def _counts(program: Sequence, functions: Container[str]) -> bool:
+    """`wc -l < FILE`, `... | wc -l`, `... | grep -c PATTERN`: a number, as there is no name to print beside it."""
+    pipelines = [pipeline for item in program.items for pipeline in item.pipelines]
+    last = pipelines[0].stages[-1] if len(pipelines) == 1 else None
+    if not isinstance(last, Simple) or last.assignments or program.items[0].background:
+        return False
+    if not all(_is_silencing(redirect) or redirect.operator == "<" for redirect in last.redirects):
+        return False
+    fed = len(pipelines[0].stages) > 1 or len(last.redirects) > 0
+    words = [_text(word) for word in last.words]
+    counts = words in _COUNTING or (words[:2] == ["grep", "-c"] and len(words) == 3 and _is_pattern(words[2]))
+    return fed and counts and words[0] not in functions
+
+
+def _is_pattern(text: str | None) -> bool:
+    return text is not None and not text.startswith("-")
 
 
 def stand_in_for_each(program: Sequence, functions: Container[str]) -> tuple[str, ...]:

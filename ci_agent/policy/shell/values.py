@@ -105,7 +105,7 @@ def prints_alone(trail: Trail, command: Simple) -> bool:
 
 def evaluate(trail: Trail, arithmetic: Arithmetic) -> None:
     for name in arithmetic.reads:
-        if not trail.variables.is_integer(name):
+        if not (trail.variables.is_integer(name) or trail.variables.is_count_or_empty(name)):
             reason = f"arithmetic evaluates the text of {name}, which is not known to be a number"
             raise UnparsableError(reason, arithmetic.span)
     for name in arithmetic.assigns:

@@ -47,6 +47,8 @@ def check_locale(reader: Reader, name: str, value: str | None) -> None:
         reader.fail(f"a new value for {name} that may change the character encoding")
 
 
+_COUNT = re.compile(r"[01]?")
+"""What stands for a number, or for nothing."""
 _MAX_CHOICES = 32
 """How many values are remembered one by one."""
 
@@ -134,6 +136,11 @@ class Variables:
     def is_integer(self, name: str) -> bool:
         """Whether the variable certainly holds the text of an integer."""
         return name not in self.notes.may_be_empty and self.is_integer_or_empty(name)
+
+    def is_count_or_empty(self, name: str) -> bool:
+        """Whether it holds what a command printed that prints a number or nothing."""
+        known = self.lookup(name)
+        return known is not None and bool(known.stand_ins) and all(map(_COUNT.fullmatch, known.stand_ins))
 
     def is_integer_or_empty(self, name: str) -> bool:
         known = self.lookup(name)
