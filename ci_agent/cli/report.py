@@ -45,6 +45,7 @@ def report_command(transcript: Path, output_format: str, output: str) -> int:
     if output == STDOUT:
         click.echo(_on_stdout(document, output_format).encode(), nl=False)
     else:
+        _refuse_the_record(Path(output), transcript)
         _write(Path(output), renderer(output_format)(document))
     return 0
 
@@ -54,6 +55,11 @@ def _on_stdout(document: JsonObject, output_format: str) -> str:
         return _ended(renderer(output_format)(document))
     columns = shutil.get_terminal_size().columns
     return _ended(render_text(document, color=not os.environ.get("NO_COLOR"), columns=columns))
+
+
+def _refuse_the_record(path: Path, transcript: Path) -> None:
+    if os.path.realpath(path) == os.path.realpath(transcript):
+        raise click.UsageError(f"--output {path} would take the place of the record: name another file.")
 
 
 def _write(path: Path, report: str) -> None:

@@ -99,6 +99,14 @@ def test_a_file_that_cannot_take_the_report_is_refused_in_one_line(output: str, 
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (3, "", 1)
 
 
+def test_a_report_does_not_take_the_place_of_its_record(ci_agent: Any, transcript: str, workspace: Path) -> None:
+    record = (workspace / transcript).read_bytes()
+    (workspace / "link").symlink_to(transcript)
+    done = ci_agent("report", transcript, "--format", "html", "--output", "link")
+    assert (done.returncode, "would take the place of the record" in done.stderr) == (2, True)
+    assert (workspace / transcript).read_bytes() == record
+
+
 def test_an_unknown_format_is_a_usage_error_that_names_the_known(ci_agent: Any, transcript: str) -> None:
     done = ci_agent("report", transcript, "--format", "xml")
     assert done.returncode == 2
