@@ -6,7 +6,7 @@ from ci_agent.policy.programs.draft import Draft
 from ci_agent.policy.programs.languages.find_tests import COMMANDS, TWO_VALUES, end_of_command, find_option, selections
 from ci_agent.policy.programs.options import Operand, Parsed
 from ci_agent.policy.programs.profile import HAZARDS, Meaning
-from ci_agent.policy.words import Word, literal_word
+from ci_agent.policy.words import EVERYTHING, Selection, Word, literal_word
 
 _BEFORE_PATHS = frozenset({"-H", "-L", "-P", "-O", "-O0", "-O1", "-O2", "-O3"})
 _MAX_ROOTS = 100
@@ -25,15 +25,19 @@ def read(parsed: Parsed, draft: Draft) -> None:
     for root in roots:
         draft.use("list", root, recursive=True)
     # Through a link the names lead anywhere: then nothing is known of them. Nor do many places fit every command.
-    lost = follows_links([operand.word.literal for operand in operands]) or len(roots) > _MAX_ROOTS
+    through_links = follows_links([operand.word.literal for operand in operands])
+    lost = through_links or len(roots) > _MAX_ROOTS
     reaching, _ = selections(parsed, position)
+    deleted: set[Selection] = set()
     while position < len(operands):
         selection = reaching[position]
         known = [] if lost else [root._replace(selection=selection) for root in roots]
         if operands[position].word.literal == "-delete":
-            for root in roots:
-                draft.use("delete", root, recursive=True, selection=selection)
-            if follows_links([operand.word.literal for operand in operands]):
+            chosen = selection if len(roots) <= _MAX_ROOTS else EVERYTHING
+            for root in roots if chosen not in deleted else ():
+                draft.use("delete", root, recursive=True, selection=chosen)
+            deleted.add(chosen)
+            if through_links:
                 draft.doubt("with -L, find deletes what lies behind links too: leave it out")
         position = _read_primary(parsed, position, known, draft)
 
