@@ -144,11 +144,23 @@ def _run_stage(trail: Trail, stage: Stage, folder: Folder, tested: bool) -> Outc
         return _run_compound(trail, stage, folder, tested)
     if redirects := redirect_all(trail, stage.redirects, folder):
         trail.add(folder, stage.span, redirects=redirects)
+    trail.feeding = _fed_by_process(trail, stage)
     # When a file cannot be opened, nothing inside runs.
     scope = trail.open_scope()
     success, failure = _run_compound(trail, stage, folder, tested)
     trail.close_scope(scope)
     return Outcome(success, join(failure, folder))
+
+
+def _fed_by_process(trail: Trail, stage: Redirected) -> int | None:
+    """The command whose output a loop reads, as in `while read -r x; do ...; done < <(command)`."""
+    redirect = stage.redirects[0]
+    part = redirect.target.parts[0] if len(redirect.target.parts) == 1 else None
+    reads = isinstance(stage.command, Loop) and stage.command.reads is not None and len(stage.redirects) == 1
+    if not reads or not isinstance(part, Substitution) or not part.process or redirect.operator != "<":
+        return None
+    is_input = trail.source.startswith("<", redirect.span[0]) and trail.source.startswith("<(", redirect.target.span[0])
+    return trail.printers.get(id(part.program)) if is_input else None
 
 
 def _run_compound(trail: Trail, stage: Redirected, folder: Folder, tested: bool) -> Outcome:
