@@ -1,13 +1,12 @@
 """Tells options, their values and operands apart, as the program itself would."""
 
 import re
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice, takewhile
 from typing import NamedTuple
 
-from ci_agent.policy.programs.profile import HAZARDS, Option, Profile
+from ci_agent.policy.programs.option_names import lookup, starred, unlisted
+from ci_agent.policy.programs.profile import Option, Profile
 from ci_agent.policy.programs.telltale import tells
 from ci_agent.policy.words import Word
 
@@ -190,7 +189,7 @@ def _read_option(parsed: Parsed, words: Sequence[Word], index: int) -> int:
     if not exact:
         parsed.problem = parsed.problem or f"{word.text} may be any option of {profile.name}"
         return index + 1
-    option, attached = _lookup(profile, name)
+    option, attached = lookup(profile, name)
     begins = attached if attached is not None else len(name) + 1 if equals else None
     value = None if begins is None else tail(word, begins)
     return _add(parsed, words, Found(option, name, index, value, value_offset=begins or 0))
@@ -198,7 +197,7 @@ def _read_option(parsed: Parsed, words: Sequence[Word], index: int) -> int:
 
 def _is_whole(profile: Profile, name: str) -> bool:
     """Programs with clusters may have long options behind one dash too (`gcc -std`, `curl` has none)."""
-    return (len(name) > 2 or name.startswith("+")) and (name in profile.options or _starred(profile, name) is not None)
+    return (len(name) > 2 or name.startswith("+")) and (name in profile.options or starred(profile, name) is not None)
 
 
 def _blurred(word: Word, name: str, equals: str) -> bool:
@@ -206,63 +205,6 @@ def _blurred(word: Word, name: str, equals: str) -> bool:
     if word.kind == "unknown":
         return not equals
     return word.kind == "glob" and not _GLOB_SPECIALS.isdisjoint(name)
-
-
-def _lookup(profile: Profile, name: str) -> tuple[Option, int | None]:
-    """The option that a long name means, and how long its name is when its value is attached without `=`."""
-    written = len(name)
-    if not profile.syntax.clusters:
-        name = "-" + name.lstrip("-")
-    exact = profile.options.get(name)
-    if exact is not None:
-        return exact, None
-    starred = _starred(profile, name)
-    if starred is not None:
-        fixed = len(starred.name) - 1
-        return starred, None if len(name) == fixed else written - len(name) + fixed
-    cut_short = _cut_short(profile, name)
-    if cut_short:
-        return _most_harmful(name, cut_short), None
-    if profile.syntax.negations and name.startswith("--no-") and "--" + name[5:] in profile.options:
-        return Option(name, "bare", "data"), None
-    return _unlisted(profile, name), None
-
-
-def _cut_short(profile: Profile, name: str) -> list[Option]:
-    """The options whose names begin with this one."""
-    if not profile.syntax.abbreviations or not name.startswith("--"):
-        return []
-    start = bisect_left(profile.long_names, name)
-    following = islice(profile.long_names, start, None)
-    return [profile.options[full] for full in takewhile(lambda full: full.startswith(name), following)]
-
-
-def _most_harmful(name: str, candidates: list[Option]) -> Option:
-    """The one option, or the worst of those that a name may be short for: which one depends on the version."""
-    worst = max(candidates, key=lambda option: (option.why is not None, option.arity == "takes"))
-    if worst.why is not None or all(option.arity == worst.arity for option in candidates):
-        return worst
-    return Option(name, worst.arity, "unlisted", "is short for several options")
-
-
-def _starred(profile: Profile, name: str) -> Option | None:
-    return next((option for option in profile.prefixes if name.startswith(option.name[:-1])), None)
-
-
-def _unlisted(profile: Profile, name: str) -> Option:
-    if name in ("--help", "--version"):
-        return Option(name, "bare", "data")
-    if profile.unlisted == "anything":
-        return _otherwise_spelled(profile, name) or Option(name, "may_take", "anything", tells(name))
-    return Option(name, "may_take", "unlisted", HAZARDS["unlisted"])
-
-
-def _otherwise_spelled(profile: Profile, name: str) -> Option | None:
-    """Some programs take `--test-runner` for `--testRunner`."""
-    if not name.startswith("--") or "-" not in name[2:]:
-        return None
-    first, *others = name[2:].split("-")
-    return profile.options.get("--" + first + "".join(other[:1].upper() + other[1:] for other in others))
 
 
 def _add(parsed: Parsed, words: Sequence[Word], found: Found) -> int:
@@ -303,7 +245,7 @@ def _read_cluster(parsed: Parsed, words: Sequence[Word], index: int, text: str) 
         if profile.numeric and text[position - 1].isdigit():
             parsed.options.append(Found(Option(name, "bare", "data"), name, index))
             continue
-        option = profile.options.get(name) or _unlisted(profile, name)
+        option = profile.options.get(name) or unlisted(profile, name)
         if option.arity in ("takes", "takes_two") or (option.arity == "may_take" and option.name in profile.options):
             rest = tail(word, position) if position < len(text) or word.kind == "unknown" else None
             return _add(parsed, words, Found(option, name, index, rest, value_offset=position))
@@ -343,7 +285,7 @@ def _read_bundle(parsed: Parsed, words: Sequence[Word], index: int) -> int:
         return index
     following = index + 1
     for letter in words[index].text:
-        option = parsed.profile.options.get("-" + letter) or _unlisted(parsed.profile, "-" + letter)
+        option = parsed.profile.options.get("-" + letter) or unlisted(parsed.profile, "-" + letter)
         value, value_index = None, None
         if option.arity == "takes" and following < len(words):
             value, value_index = words[following], following

@@ -64,7 +64,7 @@ LANGUAGES: Mapping[str, str] = {
     "interpreter": "builds.read_interpreter",
     "ip": "launchers.read_ip",
     "jobs": "launchers.read_jobs",
-    "jq": "builds.read_jq",
+    "jq": "queries.read_jq",
     "let": "builtins.read_let",
     "ln": "transfers.read_ln",
     "make": "builds.read_make",
@@ -82,7 +82,7 @@ LANGUAGES: Mapping[str, str] = {
     "shell": "shells.read_shell",
     "other_shell": "shells.read_other_shell",
     "split": "transfers.read_split",
-    "sqlite": "builds.read_sqlite",
+    "sqlite": "queries.read_sqlite",
     "ssh": "web.read_ssh",
     "su": "shells.read_su",
     "tar": "archives.read_tar",
@@ -93,7 +93,7 @@ LANGUAGES: Mapping[str, str] = {
     "watch": "shells.read_watch",
     "wget": "web.read_wget",
     "xargs": "launchers.read_xargs",
-    "yq": "builds.read_yq",
+    "yq": "queries.read_yq",
     "zip": "archives.read_zip",
 }
 """What a profile gives as its `language`, to the module and function that reads it."""
