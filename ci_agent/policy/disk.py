@@ -1,7 +1,7 @@
 """Looking at folders while deciding, within bounds."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -66,6 +66,8 @@ class DiskBudget:
     """The names that the globs of the call become, by the folder that they are matched in."""
     found_in: set[Path] = field(default_factory=set)
     """Folders of which commands get the names of files while the call runs."""
+    odd: dict[Hashable, bool] = field(default_factory=dict)
+    """Whether such names hold something odd, by what they are and what that is."""
     targets: dict[str, str] = field(default_factory=dict)
     """Where links lead that have been followed, and the folders that hold them."""
     around: "DiskBudget | None" = None
@@ -88,6 +90,7 @@ class DiskBudget:
             seen=self.seen,
             globs=self.globs,
             found_in=self.found_in,
+            odd=self.odd,
             targets=self.targets,
             around=self,
         )

@@ -62,6 +62,14 @@ def may_be_option(word: Word, place: Place) -> bool:
 
 
 def _has_odd_name(word: Word, place: Place, odd: re.Pattern[str]) -> bool:
+    question = (word.beneath, word.printed_by is not None, place.folder, odd.pattern)
+    known = place.budget.odd.get(question)
+    if known is None:
+        known = place.budget.odd[question] = _any_is_odd(word, place, odd)
+    return known
+
+
+def _any_is_odd(word: Word, place: Place, odd: re.Pattern[str]) -> bool:
     return any(
         any(map(odd.search, names)) or (word.printed_by is not None and names[0].startswith(_MEANS_MORE))
         for names in _names_beneath(word, place)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 from ci_agent.policy.programs.input_left import leaves_input
 from ci_agent.policy.programs.names import ends_names_by_nul, names_printed
@@ -11,6 +11,9 @@ from ci_agent.policy.words import Word, literal_word
 
 _HARMLESS: Final = re.compile(r"LANG|LANGUAGE|LC_[A-Z]+|TZ")
 """Variables that do not change which names a program prints."""
+
+_Known: TypeAlias = dict[int, tuple[Word, ...] | None]
+"""What is known of the lines that a command prints, by its index."""
 
 
 def input_names(commands: Sequence[Command], command: Command) -> tuple[Word, ...] | None:
@@ -23,12 +26,13 @@ def input_names(commands: Sequence[Command], command: Command) -> tuple[Word, ..
 def with_names(program: ShellProgram) -> Iterator[Command]:
     """The commands, with what is known of the words that are lines of another one's output."""
     interrupted = [loop for loop in program.loops if not _is_left_alone(program, loop)]
+    known: _Known = {}
     for index, command in enumerate(program.commands):
         if all(word.printed_by is None for word in _words(command)):
             yield command
             continue
-        words = tuple(_with_names(program, word, index, interrupted) for word in command.words)
-        redirects = tuple(_redirected(program, redirect, index, interrupted) for redirect in command.redirects)
+        words = tuple(_with_names(program, word, index, interrupted, known) for word in command.words)
+        redirects = tuple(_redirected(program, redirect, index, interrupted, known) for redirect in command.redirects)
         yield command._replace(words=words, redirects=redirects)
 
 
@@ -36,15 +40,19 @@ def _words(command: Command) -> Sequence[Word]:
     return (*command.words, *[redirect.target for redirect in command.redirects])
 
 
-def _redirected(program: ShellProgram, redirect: Redirect, index: int, interrupted: Sequence[LineLoop]) -> Redirect:
-    return redirect._replace(target=_with_names(program, redirect.target, index, interrupted))
+def _redirected(
+    program: ShellProgram, redirect: Redirect, index: int, interrupted: Sequence[LineLoop], known: _Known
+) -> Redirect:
+    return redirect._replace(target=_with_names(program, redirect.target, index, interrupted, known))
 
 
-def _with_names(program: ShellProgram, word: Word, index: int, interrupted: Sequence[LineLoop]) -> Word:
+def _with_names(program: ShellProgram, word: Word, index: int, interrupted: Sequence[LineLoop], known: _Known) -> Word:
     if word.printed_by is None or word.whole:
         return word
     cut = any(loop.printer == word.printed_by and loop.start <= index < loop.end for loop in interrupted)
-    names = None if cut else _lines_of(program.commands, word.printed_by, by_shell=True)
+    if word.printed_by not in known:
+        known[word.printed_by] = _lines_of(program.commands, word.printed_by, by_shell=True)
+    names = None if cut else known[word.printed_by]
     folder = program.commands[word.printed_by].folder
     if not names or program.commands[index].folder != folder:
         return word._replace(printed_by=None)
