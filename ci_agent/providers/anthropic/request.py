@@ -10,6 +10,7 @@ from ci_agent.messages import (
     AssistantContent,
     AssistantMessage,
     ImageContent,
+    Message,
     TextContent,
     ThinkingContent,
     ToolCall,
@@ -19,7 +20,7 @@ from ci_agent.messages import (
 from ci_agent.provider import Context, StreamOptions
 from ci_agent.providers.anthropic.models import ThinkingRequest, can_enforce, max_tokens, thinking_request
 from ci_agent.providers.wire.api import ApiRequest, Target
-from ci_agent.providers.wire.history import IdRule, arguments_object, cleaned, sendable_history
+from ci_agent.providers.wire.history import IdRule, alternating, arguments_object, cleaned, sendable_history
 from ci_agent.providers.wire.tool_names import ToolNames, wire_tool_names
 from ci_agent.providers.wire.tool_schemas import without_top_level_alternatives
 from ci_agent.providers.wire.untrusted_json import list_at, text_at, value_at
@@ -52,7 +53,8 @@ def build_anthropic_request(
 ) -> ApiRequest:
     """A BuildRequest, for a server with these traits."""
     names = wire_tool_names(context.tools, _TOOL_NAME, _MAX_TOOL_NAME)
-    messages = _messages(traits, target, context, names)
+    history = sendable_history(context.messages, target, _IDS)
+    messages = alternating(history, lambda message: _blocks(traits, message, names))
     thinking = thinking_request(target, options)
     if thinking.needs_thinking_before_calls and _goes_on_without_thinking(messages):
         thinking = ThinkingRequest()
@@ -109,22 +111,7 @@ def _mark_cached(body: JsonObject) -> None:
 # Messages
 
 
-def _messages(traits: AnthropicTraits, target: Target, context: Context, names: ToolNames) -> list[JsonObject]:
-    """Roles alternate, so all results of a turn stand in one message, before what a user says next."""
-    messages: list[JsonObject] = []
-    for message in sendable_history(context.messages, target, _IDS):
-        role = "assistant" if isinstance(message, AssistantMessage) else "user"
-        blocks = list(_blocks(traits, message, names))
-        if messages and messages[-1]["role"] == role:
-            messages[-1]["content"].extend(blocks)
-        elif blocks:
-            messages.append({"role": role, "content": blocks})
-    return messages
-
-
-def _blocks(
-    traits: AnthropicTraits, message: UserMessage | AssistantMessage | ToolResultMessage, names: ToolNames
-) -> Sequence[JsonObject]:
+def _blocks(traits: AnthropicTraits, message: Message, names: ToolNames) -> Sequence[JsonObject]:
     match message:
         case UserMessage():
             return [_user_block(part) for part in message.content]

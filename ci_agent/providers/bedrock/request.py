@@ -28,7 +28,14 @@ from ci_agent.providers.bedrock.models import (
     thinking_fields,
 )
 from ci_agent.providers.wire.api import ApiRequest, Target
-from ci_agent.providers.wire.history import IdRule, arguments_object, cleaned, sendable_history, without_lone_surrogates
+from ci_agent.providers.wire.history import (
+    IdRule,
+    alternating,
+    arguments_object,
+    cleaned,
+    sendable_history,
+    without_lone_surrogates,
+)
 from ci_agent.providers.wire.tool_names import ToolNames, wire_tool_names
 from ci_agent.providers.wire.tool_schemas import without_top_level_alternatives
 from ci_agent.providers.wire.untrusted_json import can_be_sent, text_at
@@ -55,7 +62,8 @@ def build_converse_request(
 ) -> ApiRequest:
     """A BuildRequest, for a server with these traits."""
     names = wire_tool_names(context.tools, _TOOL_NAME, _MAX_TOOL_NAME)
-    messages = _messages(target, context, names)
+    history = sendable_history(context.messages, target, _IDS)
+    messages = alternating(history, lambda message: _blocks(target, message, names))
     thinking = thinking_fields(target, options, goes_on_without_thinking=_goes_on_without_thinking(messages))
     body: JsonObject = {"messages": messages}
     if context.system_prompt.strip():
@@ -103,19 +111,6 @@ def _mark_cached(body: JsonObject) -> None:
 
 
 # Messages
-
-
-def _messages(target: Target, context: Context, names: ToolNames) -> list[JsonObject]:
-    """Roles alternate, so all results of a turn stand in one message, before what a user says next."""
-    messages: list[JsonObject] = []
-    for message in sendable_history(context.messages, target, _IDS):
-        role = "assistant" if isinstance(message, AssistantMessage) else "user"
-        blocks = list(_blocks(target, message, names))
-        if messages and messages[-1]["role"] == role:
-            messages[-1]["content"].extend(blocks)
-        elif blocks:
-            messages.append({"role": role, "content": blocks})
-    return messages
 
 
 def _blocks(target: Target, message: Message, names: ToolNames) -> Sequence[JsonObject]:

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from ci_agent.json_types import Json, JsonObject, parse_json
@@ -38,10 +38,8 @@ class IdRule:
     min_length: int = 1
 
 
-def sendable_history(
-    messages: Sequence[Message], target: Target, ids: IdRule | None = None
-) -> tuple[UserMessage | AssistantMessage | ToolResultMessage, ...]:
-    """The messages in a form that the target takes; merging those of one role is left to each API.
+def sendable_history(messages: Sequence[Message], target: Target, ids: IdRule | None = None) -> tuple[Message, ...]:
+    """The messages in a form that the target takes; `alternating` merges those of one role.
 
     Failed turns and results without a call are left out. Every call is followed by exactly one result, in the order of
     the calls, and its arguments are the text of a JSON object. What another target made keeps no `replay`, its
@@ -52,6 +50,19 @@ def sendable_history(
     kept = tuple(_turns(messages))
     naming = _Naming(ids, {call.id for turn in kept if _is_own(turn.message, target) for call in turn.calls})
     return tuple(message for turn in kept for message in _sendable_turn(turn, target, naming))
+
+
+def alternating(history: Sequence[Message], blocks: Callable[[Message], Sequence[JsonObject]]) -> list[JsonObject]:
+    """The history as messages whose roles alternate: all results of a turn in one, before what a user says next."""
+    messages: list[JsonObject] = []
+    for message in history:
+        role = "assistant" if isinstance(message, AssistantMessage) else "user"
+        content = list(blocks(message))
+        if messages and messages[-1]["role"] == role:
+            messages[-1]["content"].extend(content)
+        elif content:
+            messages.append({"role": role, "content": content})
+    return messages
 
 
 def is_made_by(message: AssistantMessage, target: Target) -> bool:
