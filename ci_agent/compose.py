@@ -5,8 +5,9 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ci_agent.agent.loop import LoopConfig, run_loop
@@ -19,7 +20,7 @@ from ci_agent.hooks import FinishedTurn, GetMessages, Hooks
 from ci_agent.json_types import JsonObject
 from ci_agent.messages import Message, TextContent, UserMessage
 from ci_agent.policy.counting import create_before_tool_call
-from ci_agent.precautions.fingerprints import changed_since, take_fingerprints
+from ci_agent.precautions.fingerprints import Fingerprints, changed_since, take_fingerprints
 from ci_agent.process import Processes, open_processes
 from ci_agent.prompts import build_user_prompt
 from ci_agent.provider import Context, StreamOptions
@@ -96,11 +97,12 @@ def run(
             observers.note(f"warning: {warning}")
             recorder.note("security", warning)
         happened = _execute(settings, parts, _Witnesses(recorder, redactor, observers, tracing), cancel)
+        happened, changed = _compare(happened, before, guarded)
         ending = conclude_run(
             happened,
             settings,
             journal_changed=not journal.is_intact(),
-            files_changed=changed_since(before, guarded),
+            files_changed=changed,
         )
         if parts.proposals is not None:
             recorder.note("proposals", counted(len(parts.proposals.proposals), "proposal"))
@@ -113,6 +115,14 @@ def run(
         raise happened.bug
     path = place.journal if place.is_product else place.document
     return RunResult(ending.reason, ending.exit_code, document, path, proposals)
+
+
+def _compare(happened: Happened, before: Fingerprints, guarded: Sequence[Path]) -> tuple[Happened, Sequence[Path]]:
+    """What was changed that no tool may change; where nobody can tell, that is how the run ended."""
+    try:
+        return happened, changed_since(before, guarded)
+    except OSError as error:
+        return replace(happened, bug=happened.bug or error), ()
 
 
 def _proposed(settings: RunSettings, parts: RunParts, exit_code: int) -> JsonObject | None:

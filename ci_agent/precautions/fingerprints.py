@@ -8,6 +8,8 @@ from io import BufferedReader
 from pathlib import Path
 from typing import TypeAlias
 
+from ci_agent.errors import system_refusal
+
 Fingerprints: TypeAlias = Mapping[Path, str]
 
 MAX_FILES_OF_A_FOLDER = 1_000
@@ -20,7 +22,7 @@ _OWN_OUTPUT = (1, 2)
 
 def take_fingerprints(paths: Iterable[Path]) -> Fingerprints:
     """Of files, whether they exist or not, and of what lies in folders; not of those that this process writes to as
-    its stdout or stderr."""
+    its stdout or stderr. OSError when the system gives out: what could not be looked at has not changed by that."""
     return {found: _fingerprint(found) for path in paths for found in [path, *_files_in(path)] if not _is_output(found)}
 
 
@@ -35,7 +37,8 @@ def _files_in(path: Path) -> list[Path]:
         return []
     try:
         return [path / name for name in sorted(os.listdir(path))[:MAX_FILES_OF_A_FOLDER]]
-    except OSError:
+    except OSError as error:
+        _raise_if_refused(error)
         return []
 
 
@@ -66,6 +69,7 @@ def _fingerprint(path: Path) -> str:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError as error:
+        _raise_if_refused(error)
         return f"cannot be opened: {os.strerror(error.errno or 0)}"
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
@@ -74,6 +78,11 @@ def _fingerprint(path: Path) -> str:
     with open(descriptor, "rb") as file:
         changed = f", changed {status.st_ctime_ns}" if status.st_size > MAX_BYTES_OF_A_FILE else ""
         return f"file of {status.st_size} bytes, {_digest(file)}{changed}"
+
+
+def _raise_if_refused(error: OSError) -> None:
+    if system_refusal(error) is not None:
+        raise error
 
 
 def _digest(file: BufferedReader) -> str:

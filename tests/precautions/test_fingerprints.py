@@ -1,5 +1,6 @@
 """Whatever changes about a file is seen, and nothing waits for a special one."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -119,3 +120,18 @@ def test_what_this_process_writes_to_as_its_stdout_is_its_own_to_change(tmp_path
     with summary.open("a") as file:
         subprocess.run([sys.executable, "-c", script, summary, other], stdout=file, check=True)
     assert summary.read_text() == f"a line of the run\n{other}\n"
+
+
+@pytest.mark.parametrize("look", ["open", "listdir"])
+def test_what_cannot_be_looked_at_for_want_of_descriptors_is_not_said_to_have_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, look: str
+) -> None:
+    (tmp_path / "a").write_text("a")
+    before = take_fingerprints([tmp_path])
+
+    def refuse(*_: object, **__: object) -> int:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(os, look, refuse)
+    with pytest.raises(OSError, match="Too many open files"):
+        changed_since(before, [tmp_path])
