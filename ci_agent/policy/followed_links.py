@@ -30,23 +30,8 @@ _OPTIONS_THAT_STAY: Final[Mapping[str, tuple[str, ...]]] = {
     "diff": ("--no-dereference",),
 }
 
-_UNPACK: Final = frozenset(
-    (
-        "tar",
-        "gtar",
-        "bsdtar",
-        "unzip",
-        "7z",
-        "7za",
-        "7zz",
-        "7zr",
-        "cpio",
-        "jar",
-        "busybox",
-        "docker",
-        "podman",
-        "kubectl",
-    )
+_UNPACKERS: Final = (
+    "7z 7za 7zr 7zz bsdtar busybox cpio docker gtar jar kubectl podman pypy pypy3 python python3 tar unzip"
 )
 """Programs that write beneath a folder what they are given to unpack, also behind the links to folders there."""
 
@@ -56,7 +41,7 @@ _SYSTEM_PROGRAMS: Final = frozenset(map(Path, ("/usr/bin", "/usr/local/bin", "/u
 
 def unpacks(words: Sequence[Word]) -> bool:
     """Whether what the program writes beneath a folder may go where a link there leads."""
-    return os.path.basename(words[0].text) in _UNPACK
+    return os.path.basename(words[0].text) in _UNPACKERS.split()
 
 
 def follows_links(words: Sequence[Word]) -> bool:

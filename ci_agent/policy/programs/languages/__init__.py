@@ -77,6 +77,7 @@ LANGUAGES: Mapping[str, str] = {
     "parallel": "shells.read_parallel",
     "patch": "transfers.read_patch",
     "pytest": "builds.read_pytest",
+    "python_archive": "archives.read_python_archive",
     "sed": "sed.read",
     "sftp": "web.read_sftp",
     "shell": "shells.read_shell",

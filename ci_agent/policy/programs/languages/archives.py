@@ -163,6 +163,19 @@ def read_ar(parsed: Parsed, draft: Draft) -> None:
         draft.use("read" if only_reads else "write", member)
 
 
+def read_python_archive(parsed: Parsed, draft: Draft) -> None:
+    """`python -m zipfile -e ARCHIVE FOLDER`, `python -m tarfile -c ARCHIVE FILE...`."""
+    words = [operand.word for operand in parsed.operands]
+    creates = parsed.has("-c", "--create")
+    for word in words[:1]:
+        draft.use("write" if creates else "read", word)
+    if creates:
+        for word in words[1:]:
+            draft.use("read", word, recursive=True)
+    elif parsed.has("-e", "--extract"):
+        draft.use("write", words[1] if len(words) > 1 else literal_word("."), recursive=True)
+
+
 def read_cpio(parsed: Parsed, draft: Draft) -> None:
     """`cpio -i` unpacks what it reads, also to where an absolute name says; `-p FOLDER` copies."""
     if parsed.has("-i", "--extract") and not parsed.has("-t", "--list"):
