@@ -66,6 +66,8 @@ class DiskBudget:
     """The names that the globs of the call become, by the folder that they are matched in."""
     found_in: set[Path] = field(default_factory=set)
     """Folders of which commands get the names of files while the call runs."""
+    facts: dict[Hashable, object] = field(default_factory=dict)
+    """What was found out about a path, by what was asked: the same path need not be looked up again."""
     odd: dict[Hashable, bool] = field(default_factory=dict)
     """Whether such names hold something odd, by what they are and what that is."""
     targets: dict[str, str] = field(default_factory=dict)
@@ -90,6 +92,7 @@ class DiskBudget:
             seen=self.seen,
             globs=self.globs,
             found_in=self.found_in,
+            facts=self.facts,
             odd=self.odd,
             targets=self.targets,
             around=self,

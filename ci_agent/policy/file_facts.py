@@ -26,6 +26,8 @@ from ci_agent.policy.site import Site
 from ci_agent.policy.words import EVERYTHING, Selection, Word
 from ci_agent.workspace import MAX_LINKS, InvalidPathError, check_path_text, is_kernel_path, is_kernel_place, way
 
+_ASKED_AGAIN = 20
+"""What a path that is known costs, in entries of folders."""
 _KEPT = 4_000
 """Entries that are left for other questions when the contents of a folder are too many."""
 _DEVICES_READ = frozenset({"/dev/null", "/dev/stdin", "/dev/fd/0"})
@@ -117,6 +119,25 @@ def file_fact(  # noqa: PLR0913 - half of them by name
 
     `beneath`: all beneath the path is meant too, and a write may bring these names of consequence there.
     """
+    question = (text, effect, place.folder, place.by_tool, None if beneath is None else tuple(beneath), selection)
+    known = place.budget.facts.get(question)
+    if isinstance(known, FileFact):
+        place.budget.spend_entries(_ASKED_AGAIN)
+        return known._replace(argument=place.argument, span=place.span)
+    fact = _find_out(site, text, effect, place, beneath=beneath, selection=selection)
+    place.budget.facts[question] = fact
+    return fact
+
+
+def _find_out(  # noqa: PLR0913 - as above
+    site: Site,
+    text: str,
+    effect: FileEffect,
+    place: Place,
+    *,
+    beneath: Sequence[Names] | None,
+    selection: Selection,
+) -> FileFact | UnknownFact:
     place.budget.spend_path(text)
     try:
         path, written = _locate(site, text, effect, place)

@@ -118,3 +118,11 @@ def test_many_combinations_of_values_are_too_much_to_look_at(policy: MakePolicy)
     one = rules.decide("bash", {"command": loops.format("git $a $b $c; ")})
     many = rules.decide("bash", {"command": loops.format("git $a $b $c; " * 20)})
     assert (one.code == "limit", many.code) == (False, "limit"), (one, many)
+
+
+def test_a_loop_may_name_its_files_several_times(policy: Callable[..., Policy], put: Callable[..., Path]) -> None:
+    for number in range(250):
+        put(f"f{number}.py")
+    decided = policy("- {id: a, allow: bash, command: ['{head,wc,cat} **']}")
+    line = 'for f in *.py; do head -1 "$f"; wc -l "$f"; cat "$f"; done'
+    assert decided.decide("bash", {"command": line}).effect == "allow"
