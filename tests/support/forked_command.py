@@ -83,7 +83,7 @@ class ForkedCommand:
             ours.sendall(json.dumps(call).encode() + b"\n")
             pool.submit(_feed, our_in, stdin or b"")
             out, err = pool.submit(our_out.read), pool.submit(our_err.read)
-            answers = ours.makefile()
+            answers = stack.enter_context(ours.makefile())
             pid = int(answers.readline())
             try:
                 status = int(answers.readline())
