@@ -76,11 +76,13 @@ def write_all(descriptor: int, text: str, patience_s: float, is_over: Callable[[
     rest = memoryview(text.encode("utf-8", "backslashreplace"))
     give_up_at = time.monotonic() + patience_s
     while rest:
+        taken = 0
         if poll.poll(min(_LOOK_EVERY_S, patience_s) * 1000):
             # So much a pipe that can be written to takes without waiting; somebody else may have filled it meanwhile.
             with suppress(BlockingIOError):
-                rest = rest[os.write(descriptor, rest[: select.PIPE_BUF]) :]
-                give_up_at = time.monotonic() + patience_s
+                taken = os.write(descriptor, rest[: select.PIPE_BUF])
+        if taken:
+            rest, give_up_at = rest[taken:], time.monotonic() + patience_s
         elif is_over() or time.monotonic() >= give_up_at:
             raise TimeoutError(errno.ETIMEDOUT, "nobody read it")
 
