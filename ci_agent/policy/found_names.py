@@ -1,5 +1,6 @@
 """Words made of the names of files that are found while the call runs: whether each is surely one whole name."""
 
+import os
 import re
 from collections.abc import Iterator
 from itertools import pairwise
@@ -38,6 +39,8 @@ def certain(words: tuple[Word, ...], place: Place, origin: Origin | None) -> tup
 
 def _cut(word: Word, place: Place, origin: Origin | None) -> str | None:
     """Why a word made of file names may be a part of one, or another; None: it is whole."""
+    if _lists_folder(word, place):
+        return "ls prints what is in a folder without its name: name the files, or use find"
     if word.printed_by is None and (not word.splits or _ends_at_nul(origin)):
         return None
     as_line = word.line or _ends_at_line(origin)
@@ -79,6 +82,16 @@ def _any_is_odd(word: Word, place: Place, odd: re.Pattern[str]) -> bool:
 def _ends_at_nul(origin: Origin | None) -> bool:
     """The outer command, `xargs -0`, takes whole names."""
     return origin is not None and any(word.literal in ("-0", "--null") for word in origin.command.words)
+
+
+def _lists_folder(word: Word, place: Place) -> bool:
+    bases = [base for base in word.beneath if base.selection.listed]
+    if not bases:
+        return False
+    texts = [possible_texts(base, place) for base in bases]
+    return place.folder is None or any(
+        each is None or any(os.path.isdir(place.folder / text) for text in each) for each in texts
+    )
 
 
 def _ends_at_line(origin: Origin | None) -> bool:

@@ -183,7 +183,7 @@ def _redirect(reading: Reading, redirect: Redirect, scene: Scene) -> Iterator[Fi
 def _read_by_name(reading: Reading, target: Word, place: Place) -> Iterator[FileFact | UnknownFact]:
     """A file of those that another command names; where its name may be cut, nobody knows which."""
     (known,), problem = certain((target,), place, None)
-    if problem is not None or target.splits:
+    if problem is not None or target.splits or any(base.selection.listed for base in known.beneath):
         yield place.unknown(problem or f"which file {target.text} means is not known")
         return
     for base in known.beneath:

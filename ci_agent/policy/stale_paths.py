@@ -46,6 +46,7 @@ def _by_made_names(commands: Sequence[ExecFact], facts: Sequence[Fact]) -> Itera
     made = [file.path for fact in facts for file in _files(fact) if file.effect == "write"]
     has_dash = any(path.name.startswith("-") for path in made)
     odd = {beginning for path in made if (beginning := _odd_beginning(path))}
+    yield from _listed_anew(commands, made)
     for command in commands if has_dash or odd else ():
         takes_names = _takes_names(command)
         if has_dash and (command.has_open_glob or takes_names):
@@ -53,6 +54,16 @@ def _by_made_names(commands: Sequence[ExecFact], facts: Sequence[Fact]) -> Itera
             yield UnknownFact(why, argument="command", span=command.span)
         elif takes_names and any(command.folder.parts[: len(each)] != each for each in odd):
             why = "a name with blanks or special characters that is made here may be among the names, and be cut"
+            yield UnknownFact(why, argument="command", span=command.span)
+
+
+def _listed_anew(commands: Sequence[ExecFact], made: Sequence[Path]) -> Iterator[UnknownFact]:
+    """A doubt for what `ls` prints, when another command makes something: of a folder it would print what is in it."""
+    for command in commands if made else ():
+        listed = any(base.selection.listed for word in command.words for base in word.beneath)
+        own = {file.path for file in command.files}
+        if listed and any(path not in own for path in made):
+            why = "what ls prints may be what is in a folder that is made here"
             yield UnknownFact(why, argument="command", span=command.span)
 
 

@@ -20,6 +20,8 @@ class Selection:
     """Neither folders nor links are among them (`find -type f`)."""
     tracked: bool = False
     """What git tracks is among them, even if the disk does not hold it."""
+    listed: bool = False
+    """They are printed by `ls`: of a folder, the names in it, without its own."""
     gone: bool = False
     """Among them are names of which neither the disk nor git's index tells: of files that are gone."""
 

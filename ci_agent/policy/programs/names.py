@@ -51,6 +51,8 @@ def names_printed(words: Sequence[Word], input_names: tuple[Word, ...] | None = 
     name = last.profile.name
     if name == "find":
         return _found(last)
+    if name == "ls":
+        return _listed_as_given(last)
     if name in ("git ls-files", "git diff", "rg", "grep") and _prints_names(last):
         return _searched(last)
     if name in _FILTERS and input_names is not None and _passes_lines(last):
@@ -72,6 +74,14 @@ def _is_elsewhere(levels: Sequence[Parsed]) -> bool:
         if level.profile.name == "git"
         for found in level.options
     )
+
+
+def _listed_as_given(parsed: Parsed) -> tuple[Word, ...] | None:
+    """`ls FILE...` prints files as they are given; None without any, and where it prints more than names."""
+    if not parsed.operands or not all(found.option.name in ("-1", "-t", "-r", "-S") for found in parsed.options):
+        return None
+    listed = Selection(listed=True)
+    return tuple(operand.word._replace(selection=listed) for operand in parsed.operands)
 
 
 def _found(parsed: Parsed) -> tuple[Word, ...] | None:

@@ -83,7 +83,7 @@ def _variable_of_lines(condition: Sequence) -> tuple[str | None, bool]:
     if any(each.name != "IFS" or each.value.parts or each.value.plain for each in stage.assignments):
         return None, False
     match [word.plain for word in stage.words]:
-        case ["read", "-r", str(name)] if _NAME_ALONE.fullmatch(name):
+        case ["read", "-r", str(name)] | ["read", str(name)] if _NAME_ALONE.fullmatch(name):
             return name, bool(stage.assignments)
     return None, False
 

@@ -12,8 +12,8 @@ policy: 1
 rules:
   - id: programs
     allow: bash
-    command: ["{git,cat,xargs,wc,head,cd,echo,find,rm,read,true,false,mv,cp,touch,mkdir,grep,sed,rg,basename,test} **",
-      "{dirname,eval,env,sort,set,shopt,tr,sh,bash,ln,source,python,make,cut} **"]
+    command: ["{git,ls,cat,xargs,wc,head,cd,echo,find,rm,read,true,false,mv,cp,touch,mkdir,grep,sed,rg} **",
+      "{basename,test,dirname,eval,env,sort,set,shopt,tr,sh,bash,ln,source,python,make,cut} **"]
     paths: [".", "**"]
     env: [IFS, LC_ALL, PATH, GIT_DIR]
   - {id: files, allow: write, path: "**"}
