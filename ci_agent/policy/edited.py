@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import assert_never
 
-from ci_agent.policy.words import Edit
+from ci_agent.policy.words import Edit, Word
 
 _MADE_ANEW = frozenset(" \t\n*?[\\")
 
@@ -16,6 +16,19 @@ def edited(text: str, edits: Iterable[Edit]) -> str | None:
             return None
         result = _apply(edit, result)
     return result
+
+
+def edit_all(choices: tuple[Word, ...], edits: tuple[Edit, ...]) -> tuple[Word, ...] | None:
+    """What the edits make of each; None when that is not certain."""
+    made: list[Word] = []
+    for choice in choices:
+        if choice.literal is None:
+            made.append(choice._replace(edits=choice.edits + edits))
+        elif (text := edited(choice.text, edits)) is not None:
+            made.append(choice._replace(text=text))
+        else:
+            return None
+    return tuple(made)
 
 
 def _apply(edit: Edit, text: str) -> str | None:

@@ -6,7 +6,7 @@ from itertools import product
 from math import prod
 from typing import NamedTuple
 
-from ci_agent.policy.edited import edited
+from ci_agent.policy.edited import edit_all
 from ci_agent.policy.shell.braces import BraceError, expand_braces, may_expand
 from ci_agent.policy.shell.printed_words import path_part, prints_a_line, stand_ins
 from ci_agent.policy.shell.program import UnparsableError
@@ -167,7 +167,7 @@ def _part_of_path(word: SourceWord, edit: Edit, around: Surroundings, quoted: bo
     edits = (Edit("plain"), edit) if words[0].splits else (edit,)
     # When the program cannot be started, it prints nothing.
     failed = Word("literal", "", word.span)
-    choices = _edit_all(words[0].choices or (words[0],), edits)
+    choices = edit_all(words[0].choices or (words[0],), edits)
     if choices is None:
         return None
     return _evaluate_known(Known((*choices, failed), around.folder), around, quoted)
@@ -201,7 +201,7 @@ def _evaluate_parameter(part: Parameter, around: Surroundings, *, quoted: bool) 
         return _Unknown(splits=not quoted or is_list(part))
     known = around.variables.lookup(part.name)
     if part.edit is not None:
-        choices = _edit_all(known.choices, (part.edit,)) if known is not None else None
+        choices = edit_all(known.choices, (part.edit,)) if known is not None else None
         if known is None or not choices:
             return _Unknown(splits=not quoted)
         return _evaluate_known(Known(choices, known.folder), around, quoted)
@@ -212,19 +212,6 @@ def _evaluate_parameter(part: Parameter, around: Surroundings, *, quoted: bool) 
     if known.stand_ins or known.printed_by is not None:
         return _Unknown(not quoted, known.stand_ins, known.printed_by, known.whole, known.line)
     return _evaluate_known(known, around, quoted)
-
-
-def _edit_all(choices: tuple[Word, ...], edits: tuple[Edit, ...]) -> tuple[Word, ...] | None:
-    """What the edits make of each; None when that is not certain."""
-    made: list[Word] = []
-    for choice in choices:
-        if choice.literal is None:
-            made.append(choice._replace(edits=choice.edits + edits))
-        elif (text := edited(choice.text, edits)) is not None:
-            made.append(choice._replace(text=text))
-        else:
-            return None
-    return tuple(made)
 
 
 def _evaluate_known(known: Known, around: Surroundings, quoted: bool) -> _Value:
