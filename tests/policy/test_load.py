@@ -313,7 +313,7 @@ def test_two_bases_of_one_name_would_mix_their_ids(tmp_path: Path) -> None:
 def test_text_extends_shipped_policies_and_absolute_paths_only(tmp_path: Path) -> None:
     write(tmp_path, base="rules: [{id: a, allow: read}]")
     source = load_policy_source(text=f"policy: 1\nextends: [deny-all, {tmp_path}/base.yml]")
-    assert (source.name, ids(source)) == ("<text>", ["deny-all/nothing", "base/a"])
+    assert (source.name, ids(source)) == ("<text>", ["deny-all/no-tool", "base/a"])
     with pytest.raises(InvalidFileError) as caught:
         load_policy_source(text="policy: 1\nextends: ./base.yml")
     assert str(caught.value) == (
