@@ -38,7 +38,7 @@ def main() -> None:
             policy = load_policy(text=RULES, workspace=workspace)
             kinds: dict[str, Confine] = {"without": leave_unconfined}
             for sandbox in _sandboxes():
-                kinds[sandbox.kind] = create_confine(policy, sandbox, folder)
+                kinds[sandbox.kind] = create_confine(policy, sandbox, folder, git_settings=lambda _: {})
             times = measure(processes, Path(workspace), kinds)
             show(times)
             print(f"of which asking the policy again  {_median_ms(judging(policy)):6.2f} ms")

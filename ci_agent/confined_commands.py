@@ -12,7 +12,7 @@ from ci_agent.errors import ConfigurationError, ToolError
 from ci_agent.json_types import JsonObject
 from ci_agent.policy.call_access import call_access, closed_places, folders_of_git, judge_again
 from ci_agent.policy.decide import Policy
-from ci_agent.policy.judge import Verdict
+from ci_agent.policy.judging.judge import Verdict
 from ci_agent.policy.protected import Surroundings
 from ci_agent.sandbox import landlock
 from ci_agent.sandbox.access import Access, lies_in

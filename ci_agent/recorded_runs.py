@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from ci_agent.errors import ConfigurationError
 from ci_agent.json_types import JsonObject, parse_json
-from ci_agent.policy.recorded import RecordedAnswer, RecordedCall, RecordedRun, Skip, SkippedCall
+from ci_agent.policy.checks.recorded import RecordedAnswer, RecordedCall, RecordedRun, Skip, SkippedCall
 from ci_agent.run_hooks.limits import OUT_OF_CALLS
 from ci_agent.transcript.document import TRANSCRIPT_SCHEMA
 from ci_agent.transcript.journal import PRODUCT_SUFFIX, open_record

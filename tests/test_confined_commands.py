@@ -7,7 +7,7 @@ from ci_agent.cancellation import CancelToken
 from ci_agent.confined_commands import create_confine, create_confine_reader
 from ci_agent.errors import ToolError
 from ci_agent.policy.decide import Policy, compile_policy
-from ci_agent.policy.load import load_policy_source
+from ci_agent.policy.file.load import load_policy_source
 from ci_agent.policy.protected import Surroundings
 from ci_agent.process import open_processes
 from ci_agent.sandbox import landlock

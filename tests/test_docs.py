@@ -8,9 +8,16 @@ from pydantic import BaseModel
 
 import ci_agent
 from ci_agent import load_policy
-from ci_agent.policy.calls import expand_call
-from ci_agent.policy.checkup import run_own_tests
-from ci_agent.policy.document import PROPOSAL_MODELS, ExamplesModel, LimitsModel, PolicyDocument, RuleModel, TestModel
+from ci_agent.policy.checks.checkup import run_own_tests
+from ci_agent.policy.file.calls import expand_call
+from ci_agent.policy.file.document import (
+    PROPOSAL_MODELS,
+    ExamplesModel,
+    LimitsModel,
+    PolicyDocument,
+    RuleModel,
+    TestModel,
+)
 from ci_agent.providers.script import Script, ScriptedCall, ScriptedError, ScriptedTurn, ScriptedUsage, load_script
 from ci_agent.strict_yaml import load_yaml
 from ci_agent.tools.table import tools_without_a_run

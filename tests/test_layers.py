@@ -53,7 +53,25 @@ AGENT_MAY_IMPORT = {
     "agent",
 }
 
+POLICY_LAYERS: tuple[tuple[str, ...], ...] = (
+    ("urls", "words"),
+    ("edited", "effects", "matchers"),
+    ("proposal_bounds", "shell"),
+    ("disk", "programs", "rules"),
+    ("file", "protected"),
+    ("check", "facts"),
+    ("compiled", "describe", "lint"),
+    ("gathering",),
+    ("judging",),
+    ("decide",),
+    ("call_access", "counting", "variants"),
+    ("checks",),
+    ("suggest",),
+)
+"""The same inside of `policy`."""
+
 LAYER_OF = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
+POLICY_LAYER_OF = {room: level for level, rooms in enumerate(POLICY_LAYERS) for room in rooms}
 
 
 def modules() -> list[Path]:
@@ -87,6 +105,28 @@ def test_every_module_imports_only_from_layers_below_its_own(path: Path) -> None
 def test_every_room_of_the_map_exists() -> None:
     existing = {room_of(path) for path in modules()}
     assert set(LAYER_OF) - existing == set()
+
+
+def policy_modules() -> list[Path]:
+    folder = PACKAGE / "policy"
+    return sorted(path for path in folder.rglob("*.py") if path != folder / "__init__.py")
+
+
+def policy_room_of(path: Path) -> str:
+    return path.relative_to(PACKAGE / "policy").parts[0].removesuffix(".py")
+
+
+@pytest.mark.parametrize("path", policy_modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_every_module_of_the_policy_imports_only_from_layers_below_its_own(path: Path) -> None:
+    room = policy_room_of(path)
+    assert room in POLICY_LAYER_OF, f"give {room} its place in POLICY_LAYERS"
+    imported = set(re.findall(r"^\s*from ci_agent\.policy\.(\w+)", path.read_text(), re.MULTILINE)) - {room}
+    assert "from ci_agent.policy import" not in path.read_text()
+    assert {other for other in imported if POLICY_LAYER_OF[other] >= POLICY_LAYER_OF[room]} == set()
+
+
+def test_every_room_of_the_policy_exists() -> None:
+    assert set(POLICY_LAYER_OF) == {policy_room_of(path) for path in policy_modules()}
 
 
 def test_the_page_of_the_house_shows_every_room_where_it_is() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ci_agent import ConfigurationError, Limits, RunSettings, load_policy, run
-from ci_agent.policy.recorded import RecordedRun
+from ci_agent.policy.checks.recorded import RecordedRun
 from ci_agent.recorded_runs import FoundFiles, Whereabouts, find_transcripts, read_recorded_run, whereabouts
 
 RULES = """

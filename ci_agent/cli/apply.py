@@ -9,7 +9,7 @@ import click
 
 from ci_agent.cli.options import EXIT_NEGATIVE, given_environment
 from ci_agent.errors import ConfigurationError
-from ci_agent.policy.load import load_policy_source
+from ci_agent.policy.file.load import load_policy_source
 from ci_agent.policy.rules import PolicySource
 from ci_agent.proposals.apply import Means, apply_proposals, described, file_problems
 from ci_agent.proposals.branch import clone_url

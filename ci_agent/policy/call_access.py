@@ -12,15 +12,15 @@ from typing import Final
 
 from ci_agent.errors import ToolError
 from ci_agent.json_types import JsonObject
+from ci_agent.policy.compiled.match import CompiledRule
 from ci_agent.policy.decide import Policy
 from ci_agent.policy.facts import ExecFact, FileFact
-from ci_agent.policy.judge import Call, Verdict, judge
-from ci_agent.policy.match import CompiledRule
-from ci_agent.policy.path_globs import Part, parse_path_glob
+from ci_agent.policy.gathering.site import Site
+from ci_agent.policy.judging.judge import Call, Verdict, judge
+from ci_agent.policy.matchers.path_globs import Part, parse_path_glob
+from ci_agent.policy.matchers.reach import AnchoredGlob
 from ci_agent.policy.programs.told_writes import TELLING, tells_writes
 from ci_agent.policy.protected import GIT, WORKFLOWS, Run
-from ci_agent.policy.reach import AnchoredGlob
-from ci_agent.policy.site import Site
 from ci_agent.sandbox.access import Access, lies_in
 from ci_agent.terminal import shortened
 

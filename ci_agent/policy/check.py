@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 from ci_agent.agent.arguments import find_problems
 from ci_agent.hooks import Decision, Effect
 from ci_agent.json_types import JsonObject
-from ci_agent.policy.calls import SHORTHANDS, example_calls
+from ci_agent.policy.file.calls import SHORTHANDS, example_calls
 from ci_agent.policy.rules import PolicySource, PolicyTest, Rule
 
 Decide: TypeAlias = Callable[[str, JsonObject], Decision]

@@ -5,7 +5,7 @@ from collections import Counter
 from ci_agent.hooks import BeforeToolCall, Decision, ProposedToolCall
 from ci_agent.json_types import JsonObject
 from ci_agent.policy.decide import Policy
-from ci_agent.policy.decision import exhausted
+from ci_agent.policy.judging.decision import exhausted
 
 
 class CallCounter:

@@ -10,23 +10,23 @@ from typing import Literal
 from ci_agent.errors import ConfigurationError
 from ci_agent.hooks import Decision
 from ci_agent.json_types import JsonObject
-from ci_agent.policy.decision import decision_of, denied
-from ci_agent.policy.denials import Denials
+from ci_agent.policy.compiled.match import compile_rule
+from ci_agent.policy.compiled.reaching import file_refusal
+from ci_agent.policy.compiled.rule_index import RuleIndex
 from ci_agent.policy.disk import DiskBudget
 from ci_agent.policy.facts import FileFact
-from ci_agent.policy.grants import permits_address
-from ci_agent.policy.judge import Call, judge
-from ci_agent.policy.match import compile_rule
+from ci_agent.policy.gathering.second_names import SecondNames
+from ci_agent.policy.gathering.site import Analyse, Interpret, Site
+from ci_agent.policy.judging.decision import decision_of, denied
+from ci_agent.policy.judging.denials import Denials
+from ci_agent.policy.judging.grants import permits_address
+from ci_agent.policy.judging.judge import Call, judge
+from ci_agent.policy.matchers.reach import Anchors
 from ci_agent.policy.programs.interpret import interpret as interpret_program
 from ci_agent.policy.protected import Surroundings, guard_read, guard_write
-from ci_agent.policy.reach import Anchors
-from ci_agent.policy.reaching import file_refusal
-from ci_agent.policy.rule_index import RuleIndex
 from ci_agent.policy.rules import PolicySource
-from ci_agent.policy.second_names import SecondNames
 from ci_agent.policy.shell.analysis import analyse as analyse_bash
 from ci_agent.policy.shell.program import BoundExceededError
-from ci_agent.policy.site import Analyse, Interpret, Site
 from ci_agent.policy.urls import parse_url
 from ci_agent.workspace import Workspace
 

@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TypeAlias
 
-from ci_agent.policy.reach import Names, fold_all
+from ci_agent.policy.matchers.reach import Names, fold_all
 from ci_agent.policy.shell.program import BoundExceededError
 from ci_agent.policy.words import EVERYTHING, Selection
 from ci_agent.workspace import InvalidPathError, lies_in, way

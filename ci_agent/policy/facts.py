@@ -6,8 +6,8 @@ from typing import NamedTuple, TypeAlias
 from ci_agent.hooks import DecisionCode
 from ci_agent.json_types import JsonObject
 from ci_agent.policy.effects import FileEffect
+from ci_agent.policy.matchers.reach import Names, fold_names, names_of
 from ci_agent.policy.protected import FREE, Guarded
-from ci_agent.policy.reach import Names, fold_names, names_of
 from ci_agent.policy.urls import Url
 from ci_agent.policy.words import EVERYTHING, Selection, Word
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from functools import reduce
 from typing import Any, Final, Literal, TypeAlias, TypeVar
 
-from ci_agent.policy.path_globs import matches_parts, parse_path_glob
+from ci_agent.policy.matchers.path_globs import matches_parts, parse_path_glob
 
 Kind: TypeAlias = Literal["comment", "label", "issue", "patch"]
 

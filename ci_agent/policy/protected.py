@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from ci_agent.policy.disk import DiskBudget, Entry, walk
-from ci_agent.policy.reach import Names, fold, fold_names, names_of
+from ci_agent.policy.matchers.reach import Names, fold, fold_names, names_of
 from ci_agent.policy.words import EVERYTHING, Selection
 from ci_agent.workspace import KERNEL_FOLDERS, is_kernel_path, lies_in
 

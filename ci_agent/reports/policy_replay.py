@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 
 from ci_agent.call_summary import summarise_arguments
 from ci_agent.json_types import JsonObject
-from ci_agent.policy.recorded import SkippedCall
-from ci_agent.policy.replay import ReplayedCall
+from ci_agent.policy.checks.recorded import SkippedCall
+from ci_agent.policy.checks.replay import ReplayedCall
 from ci_agent.spelling import counted
 from ci_agent.terminal import printable, shortened
 from ci_agent.transcript.as_json import decision_json

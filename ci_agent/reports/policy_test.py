@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from math import floor
 
 from ci_agent.json_types import Json, JsonObject
-from ci_agent.policy.self_test import SelfTest
+from ci_agent.policy.checks.self_test import SelfTest
 from ci_agent.policy.variants import VariantResult
 from ci_agent.reports.policy_check import failure_lines, result_json
 from ci_agent.spelling import counted

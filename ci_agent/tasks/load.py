@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from ci_agent.git_files import beside, is_git_name, read_named_file
-from ci_agent.policy.regexes import parse_regex
+from ci_agent.policy.matchers.regexes import parse_regex
 from ci_agent.spelling import nearest
 from ci_agent.strict_yaml import YamlDocument, load_yaml, validate
 from ci_agent.tasks.document import InputModel, TaskDocument

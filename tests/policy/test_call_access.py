@@ -8,7 +8,7 @@ import pytest
 from ci_agent.errors import ToolError
 from ci_agent.policy.call_access import Closed, call_access, closed_places, folders_of_git, judge_again
 from ci_agent.policy.decide import Policy, compile_policy
-from ci_agent.policy.load import load_policy_source
+from ci_agent.policy.file.load import load_policy_source
 from ci_agent.policy.protected import Surroundings
 from ci_agent.sandbox.access import Access
 from ci_agent.workspace import open_workspace

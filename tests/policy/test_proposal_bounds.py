@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ci_agent.errors import InvalidFileError
-from ci_agent.policy.load import load_policy_source
+from ci_agent.policy.file.load import load_policy_source
 from ci_agent.policy.proposal_bounds import (
     NOTHING_TO_PROPOSE,
     CommentBounds,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ci_agent.errors import InvalidFileError
-from ci_agent.policy.load import TEXT_NAME, load_policy_source
+from ci_agent.policy.file.load import TEXT_NAME, load_policy_source
 
 CASES = Path(__file__).with_name("wrong_policies.txt")
 

@@ -12,7 +12,7 @@ import pytest
 from ci_agent.errors import ConfigurationError
 from ci_agent.policy.call_access import folders_of_git, judge_again
 from ci_agent.policy.decide import Policy, compile_policy
-from ci_agent.policy.load import load_policy_source
+from ci_agent.policy.file.load import load_policy_source
 from ci_agent.precautions import git_folders
 from ci_agent.precautions.repository_programs import NO_PROGRAMS, RepositoryPrograms, find_repository_programs
 from ci_agent.process import Processes, child_environment, open_processes

@@ -21,7 +21,7 @@ from jsonschema import Draft202012Validator
 
 from ci_agent.cli.apply import apply_command
 from ci_agent.errors import CIAgentError
-from ci_agent.policy.load import load_policy_source
+from ci_agent.policy.file.load import load_policy_source
 from ci_agent.proposals.file import proposals_schema
 
 Git = Callable[..., str]

@@ -1,7 +1,7 @@
 """Suggested rules as YAML with comments."""
 
+from ci_agent.policy.checks.recorded import RecordedAnswer, RecordedCall, SkippedCall
 from ci_agent.policy.lint.finding import LintFinding, Witness
-from ci_agent.policy.recorded import RecordedAnswer, RecordedCall, SkippedCall
 from ci_agent.policy.rules import Rule
 from ci_agent.policy.suggest import NotSuggested, Suggestion, Suggestions
 from ci_agent.reports.policy_suggest import render_suggestions

@@ -4,7 +4,7 @@ import click
 
 from ci_agent.cli.options import format_option, workspace_option
 from ci_agent.cli.policy.several import Examination, examine_each
-from ci_agent.policy.checkup import CheckedPolicy, check_policy
+from ci_agent.policy.checks.checkup import CheckedPolicy, check_policy
 from ci_agent.policy.decide import Policy
 from ci_agent.reports.policy_check import check_json, render_check
 from ci_agent.tools.table import tools_without_a_run

@@ -9,8 +9,8 @@ import click
 
 from ci_agent.cli.options import blamed_on
 from ci_agent.json_types import JsonObject
+from ci_agent.policy.checks.recorded import RecordedRun
 from ci_agent.policy.decide import Policy
-from ci_agent.policy.recorded import RecordedRun
 from ci_agent.ready_policy import load_policy
 from ci_agent.recorded_runs import FoundFiles, Whereabouts, find_transcripts, read_recorded_run, whereabouts
 from ci_agent.terminal import printable

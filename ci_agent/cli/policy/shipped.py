@@ -6,8 +6,8 @@ import click
 
 from ci_agent.cli.options import echo_json, format_option
 from ci_agent.json_types import JsonObject
-from ci_agent.policy.document import policy_schema
-from ci_agent.policy.shipped import shipped_policy_names
+from ci_agent.policy.file.document import policy_schema
+from ci_agent.policy.file.shipped import shipped_policy_names
 from ci_agent.ready_policy import load_policy
 
 

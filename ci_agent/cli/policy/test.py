@@ -4,7 +4,7 @@ import click
 
 from ci_agent.cli.options import format_option, workspace_option
 from ci_agent.cli.policy.several import Examination, examine_each
-from ci_agent.policy.self_test import self_test
+from ci_agent.policy.checks.self_test import self_test
 from ci_agent.reports.policy_test import render_self_test, self_test_json
 from ci_agent.tools.table import tools_without_a_run
 

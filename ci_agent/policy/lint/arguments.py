@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from ci_agent.json_types import Json, JsonObject
-from ci_agent.policy.argument_tests import Step, parse_argument_selector
 from ci_agent.policy.lint.finding import LintFinding, Subject, warning
 from ci_agent.policy.lint.samples import tool_pattern
+from ci_agent.policy.matchers.argument_tests import Step, parse_argument_selector
 from ci_agent.policy.rules import Rule
 from ci_agent.spelling import nearest
 from ci_agent.strict_yaml import quote

@@ -6,9 +6,9 @@ Never says yes wrongly for what it compares; says no whenever it would take more
 from collections.abc import Sequence
 from typing import TypeVar
 
-from ci_agent.policy.command_patterns import CommandPattern, TokenPattern
 from ci_agent.policy.lint.samples import command_patterns, path_glob, tool_pattern
-from ci_agent.policy.path_globs import Part, PathGlob, matches_parts
+from ci_agent.policy.matchers.command_patterns import CommandPattern, TokenPattern
+from ci_agent.policy.matchers.path_globs import Part, PathGlob, matches_parts
 from ci_agent.policy.rules import Rule
 
 Value = TypeVar("Value")

@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from ci_agent.policy.calls import expand_call
-from ci_agent.policy.command_patterns import CommandPattern
+from ci_agent.policy.file.calls import expand_call
 from ci_agent.policy.lint.finding import LintFinding, Subject, Witness, warning
 from ci_agent.policy.lint.samples import command_call, command_patterns, path_glob, sample_words
+from ci_agent.policy.matchers.command_patterns import CommandPattern
 from ci_agent.policy.programs.load import find_profile, load_profile
 from ci_agent.policy.rules import Rule
 from ci_agent.strict_yaml import quote

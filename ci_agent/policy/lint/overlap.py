@@ -10,7 +10,7 @@ from ci_agent.hooks import Effect
 from ci_agent.policy.lint.covering import covers
 from ci_agent.policy.lint.finding import LintFinding, Subject, Witness, is_own, warning
 from ci_agent.policy.lint.samples import command_patterns, path_glob, sample_calls
-from ci_agent.policy.path_globs import Part
+from ci_agent.policy.matchers.path_globs import Part
 from ci_agent.policy.rules import Rule
 from ci_agent.strict_yaml import quote
 

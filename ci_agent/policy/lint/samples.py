@@ -6,15 +6,15 @@ from functools import lru_cache
 from typing import Final
 
 from ci_agent.json_types import Json, JsonObject
-from ci_agent.policy.argument_tests import parse_argument_selector
-from ci_agent.policy.calls import BUILTIN_TOOLS, expand_call
-from ci_agent.policy.command_patterns import CommandPattern, parse_command_pattern
-from ci_agent.policy.hosts import HostPattern, parse_host_pattern
+from ci_agent.policy.file.calls import BUILTIN_TOOLS, expand_call
 from ci_agent.policy.lint.finding import Witness
-from ci_agent.policy.path_globs import PathGlob, parse_path_glob
+from ci_agent.policy.matchers.argument_tests import parse_argument_selector
+from ci_agent.policy.matchers.command_patterns import CommandPattern, parse_command_pattern
+from ci_agent.policy.matchers.hosts import HostPattern, parse_host_pattern
+from ci_agent.policy.matchers.path_globs import PathGlob, parse_path_glob
+from ci_agent.policy.matchers.tool_names import ToolPattern, parse_tool_pattern
+from ci_agent.policy.matchers.wildcards import Wildcard
 from ci_agent.policy.rules import Rule
-from ci_agent.policy.tool_names import ToolPattern, parse_tool_pattern
-from ci_agent.policy.wildcards import Wildcard
 
 FILLING: Final = "x"
 """What a wildcard becomes."""

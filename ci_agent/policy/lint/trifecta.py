@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from ci_agent.policy.calls import expand_call
+from ci_agent.policy.file.calls import expand_call
 from ci_agent.policy.lint.finding import LintFinding, Subject, Witness, is_own, warning
 from ci_agent.policy.lint.samples import command_call, sample_arguments, sample_urls, tool_names
 from ci_agent.policy.rules import Rule

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from ci_agent.policy.command_patterns import CommandPattern, TokenPattern, parse_env_pattern
 from ci_agent.policy.lint.finding import LintFinding, Subject, Witness, warning
 from ci_agent.policy.lint.samples import command_call, command_patterns, fill, sample_words, tool_names
+from ci_agent.policy.matchers.command_patterns import CommandPattern, TokenPattern, parse_env_pattern
+from ci_agent.policy.matchers.wildcards import Wildcard
 from ci_agent.policy.rules import Rule
-from ci_agent.policy.wildcards import Wildcard
 from ci_agent.steering_names import changes_what_runs
 from ci_agent.strict_yaml import quote
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, TypeAlias
 
-from ci_agent.policy.recorded import RecordedCall
+from ci_agent.policy.checks.recorded import RecordedCall
+from ci_agent.policy.gathering.tool_facts import FILE_TOOLS
 from ci_agent.policy.rules import Rule
-from ci_agent.policy.tool_facts import FILE_TOOLS
 
 MAX_ALTERNATIVES: Final = 50
 """In one `{a,b}`; more of them stand in another pattern."""

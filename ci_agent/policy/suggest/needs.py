@@ -7,20 +7,20 @@ from pathlib import Path
 from typing import Final
 
 from ci_agent.json_types import Json, JsonObject
-from ci_agent.policy.argument_tests import type_name
+from ci_agent.policy.compiled.match import compile_rule
+from ci_agent.policy.compiled.net import is_private
 from ci_agent.policy.decide import Policy
 from ci_agent.policy.describe import doing
 from ci_agent.policy.facts import ExecFact, Fact, FileFact, NetFact, ToolFact, UnknownFact
-from ci_agent.policy.grants import exec_refusal, redirect_refusal, tool_refusal
-from ci_agent.policy.judge import Call, judge
-from ci_agent.policy.match import compile_rule
-from ci_agent.policy.net import is_private
-from ci_agent.policy.reach import Anchors
+from ci_agent.policy.gathering.site import Site
+from ci_agent.policy.gathering.tool_facts import FILE_TOOLS
+from ci_agent.policy.judging.grants import exec_refusal, redirect_refusal, tool_refusal
+from ci_agent.policy.judging.judge import Call, judge
+from ci_agent.policy.matchers.argument_tests import type_name
+from ci_agent.policy.matchers.reach import Anchors
+from ci_agent.policy.matchers.wildcards import escape
 from ci_agent.policy.rules import Rule
-from ci_agent.policy.site import Site
-from ci_agent.policy.tool_facts import FILE_TOOLS
 from ci_agent.policy.urls import DEFAULT_PORTS
-from ci_agent.policy.wildcards import escape
 from ci_agent.policy.words import Word
 from ci_agent.steering_names import changes_what_runs
 

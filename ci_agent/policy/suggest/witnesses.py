@@ -6,13 +6,13 @@ from itertools import islice
 from typing import Final
 
 from ci_agent.json_types import Json
-from ci_agent.policy.calls import expand_call
 from ci_agent.policy.decide import Policy
+from ci_agent.policy.file.calls import expand_call
+from ci_agent.policy.gathering.tool_facts import FILE_TOOLS
 from ci_agent.policy.lint.finding import Witness
 from ci_agent.policy.lint.samples import command_patterns, sample_calls, sample_paths, sample_words
 from ci_agent.policy.rules import Rule
 from ci_agent.policy.suggest.grouping import Proposal
-from ci_agent.policy.tool_facts import FILE_TOOLS
 
 MAX_WITNESSES: Final = 3
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from ci_agent.json_types import Json
-from ci_agent.policy.command_patterns import split_command_pattern
+from ci_agent.policy.matchers.command_patterns import split_command_pattern
 from ci_agent.policy.rules import Rule
 from ci_agent.terminal import inert_json
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Final
 
 from ci_agent.json_types import Json, JsonObject
-from ci_agent.policy.argument_tests import judge_plainly, parse_argument_selector, parse_argument_test
+from ci_agent.policy.gathering.site import Site
 from ci_agent.policy.lint.finding import Witness
+from ci_agent.policy.matchers.argument_tests import judge_plainly, parse_argument_selector, parse_argument_test
 from ci_agent.policy.rules import Rule
-from ci_agent.policy.site import Site
 from ci_agent.policy.variants.plainly import lists_host, reaches
 from ci_agent.policy.variants.variant import RuleTest, Variant, never
 

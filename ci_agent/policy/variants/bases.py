@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ci_agent.policy.calls import example_calls
 from ci_agent.policy.decide import Policy
+from ci_agent.policy.file.calls import example_calls
 from ci_agent.policy.lint.finding import Witness, is_own
 from ci_agent.policy.lint.samples import FILLING, command_call, sample_calls
 from ci_agent.policy.rules import Rule

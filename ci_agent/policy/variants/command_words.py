@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Final
 
 from ci_agent.policy.effects import Effects, FileEffect
+from ci_agent.policy.gathering.site import Site
 from ci_agent.policy.lint.finding import Witness
 from ci_agent.policy.shell.program import BoundExceededError, UnparsableError
-from ci_agent.policy.site import Site
 from ci_agent.policy.variants.plainly import lists_scheme, reaches
 from ci_agent.policy.variants.urls import url_variants
 from ci_agent.policy.variants.variant import RuleTest, Variant, never

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
-from ci_agent.policy.command_patterns import parse_has_token
+from ci_agent.policy.compiled.rule_index import SHARED_DENIES
 from ci_agent.policy.effects import FileEffect
+from ci_agent.policy.gathering.site import Site
+from ci_agent.policy.gathering.tool_facts import FILE_TOOLS
 from ci_agent.policy.lint.finding import Witness
 from ci_agent.policy.lint.samples import (
     command_call,
@@ -18,10 +20,8 @@ from ci_agent.policy.lint.samples import (
     sample_words,
     tool_names,
 )
-from ci_agent.policy.rule_index import SHARED_DENIES
+from ci_agent.policy.matchers.command_patterns import parse_has_token
 from ci_agent.policy.rules import Rule
-from ci_agent.policy.site import Site
-from ci_agent.policy.tool_facts import FILE_TOOLS
 from ci_agent.policy.urls import InvalidUrlError, parse_url
 from ci_agent.policy.variants.arguments import other_spellings
 from ci_agent.policy.variants.command_words import file_effects, simple_commands, with_word

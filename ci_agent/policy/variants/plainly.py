@@ -4,17 +4,17 @@ from collections.abc import Iterator
 from ipaddress import ip_address
 from pathlib import Path
 
-from ci_agent.policy.command_patterns import parse_env_pattern
-from ci_agent.policy.hosts import HostPattern, parse_host_pattern
+from ci_agent.policy.compiled.net import is_private_address
+from ci_agent.policy.gathering.site import Site
 from ci_agent.policy.lint.samples import command_patterns, path_glob
-from ci_agent.policy.net import is_private_address
-from ci_agent.policy.path_globs import Part, matches_parts
-from ci_agent.policy.reach import fold, names_of
+from ci_agent.policy.matchers.command_patterns import parse_env_pattern
+from ci_agent.policy.matchers.hosts import HostPattern, parse_host_pattern
+from ci_agent.policy.matchers.path_globs import Part, matches_parts
+from ci_agent.policy.matchers.reach import fold, names_of
+from ci_agent.policy.matchers.wildcards import Wildcard
 from ci_agent.policy.rules import Rule
-from ci_agent.policy.site import Site
 from ci_agent.policy.urls import DEFAULT_PORTS, Address
 from ci_agent.policy.variants.variant import RuleTest
-from ci_agent.policy.wildcards import Wildcard
 
 
 def lists_variable(name: str) -> RuleTest:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from ci_agent.policy.calls import expand_call
+from ci_agent.policy.file.calls import expand_call
 from ci_agent.policy.lint.finding import Witness
 from ci_agent.policy.variants.plainly import lists_variable
 from ci_agent.policy.variants.variant import RuleTest, Trick, Variant, never

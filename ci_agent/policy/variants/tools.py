@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Final
 
 from ci_agent.json_types import Json, JsonObject
+from ci_agent.policy.gathering.site import Site
+from ci_agent.policy.gathering.tool_facts import FILE_TOOLS
 from ci_agent.policy.lint.finding import Witness
-from ci_agent.policy.site import Site
-from ci_agent.policy.tool_facts import FILE_TOOLS
 from ci_agent.policy.variants.command_words import HIDDEN
 from ci_agent.policy.variants.plainly import lists_method, reaches, spells_name
 from ci_agent.policy.variants.urls import url_variants

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from ci_agent.policy.decide import compile_policy
-from ci_agent.policy.load import load_policy_source
+from ci_agent.policy.file.load import load_policy_source
 from ci_agent.policy.protected import Surroundings
 from ci_agent.workspace import open_workspace
 

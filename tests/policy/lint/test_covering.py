@@ -4,9 +4,9 @@ import random
 
 import pytest
 
-from ci_agent.policy.command_patterns import CommandPattern, parse_command_pattern
 from ci_agent.policy.lint.covering import covers
-from ci_agent.policy.path_globs import matches_parts, parse_path_glob
+from ci_agent.policy.matchers.command_patterns import CommandPattern, parse_command_pattern
+from ci_agent.policy.matchers.path_globs import matches_parts, parse_path_glob
 from ci_agent.policy.rules import Rule
 
 NAMES = ["a", "b", "*", "**", "a*", "*b", "{a,b}", "ab"]

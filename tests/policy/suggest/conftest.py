@@ -5,11 +5,11 @@ from typing import Any, TypeAlias
 import pytest
 
 from ci_agent.json_types import JsonObject
-from ci_agent.policy.calls import expand_call
+from ci_agent.policy.checks.recorded import RecordedAnswer, RecordedCall
 from ci_agent.policy.decide import Policy, compile_policy
-from ci_agent.policy.load import load_policy_source
+from ci_agent.policy.file.calls import expand_call
+from ci_agent.policy.file.load import load_policy_source
 from ci_agent.policy.protected import Surroundings
-from ci_agent.policy.recorded import RecordedAnswer, RecordedCall
 from ci_agent.policy.suggest import Suggestions, suggest_rules
 from ci_agent.workspace import Workspace, open_workspace
 

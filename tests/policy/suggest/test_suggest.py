@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from ci_agent.policy.checks.recorded import RecordedAnswer, RecordedCall
 from ci_agent.policy.decide import Policy
-from ci_agent.policy.recorded import RecordedAnswer, RecordedCall
 from ci_agent.policy.suggest import Suggestions, suggest_rules
 
 Suggest = Callable[..., Suggestions]

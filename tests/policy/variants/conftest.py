@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from ci_agent.policy.decide import Policy, compile_policy
-from ci_agent.policy.load import load_policy_source
+from ci_agent.policy.file.load import load_policy_source
 from ci_agent.policy.protected import Surroundings
 from ci_agent.policy.variants import VariantResult, try_variants
 from ci_agent.workspace import open_workspace

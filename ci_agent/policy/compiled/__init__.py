@@ -1,0 +1,1 @@
+"""Rules compiled: their matchers parsed once, and found without trying all of them."""

@@ -1,0 +1,61 @@
+"""Whether the patterns of a rule fit a command: by themselves, or by spelling it inside a command that starts it."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from ci_agent.policy.compiled.coverage import Coverage, Gap, cover
+from ci_agent.policy.facts import ExecFact, Origin
+from ci_agent.policy.matchers.command_patterns import CommandPattern
+
+
+def next_gap(patterns: Sequence[CommandPattern], command: ExecFact) -> Gap | None:
+    """Where the patterns stop, the one that comes farthest; None when one of them fits."""
+    nearest = _NAMES_NO_COMMAND
+    for fit in _fits(patterns, command):
+        if isinstance(fit, _Fit):
+            return None
+        if (fit.words, fit.is_hazard) > (nearest.words, nearest.is_hazard):
+            nearest = fit
+    return nearest
+
+
+_NAMES_NO_COMMAND: Final = Gap(0, "it names no command")
+
+
+class _Fit(NamedTuple):
+    pattern: CommandPattern | None
+    """None: the rule spells the whole script that the command stands in."""
+    coverage: Coverage
+
+
+_SPELLED = _Fit(None, Coverage(()))
+
+
+def _fits(patterns: Sequence[CommandPattern], command: ExecFact) -> Iterator[_Fit | Gap]:
+    """How each pattern covers the command, and how each that covers the command around it goes on inside."""
+    for pattern in patterns:
+        result = cover(pattern, command)
+        yield result if isinstance(result, Gap) else _Fit(pattern, result)
+    if command.origin is None:
+        return
+    for outer in _fits(patterns, command.origin.command):
+        if isinstance(outer, _Fit):
+            yield from _fits_inside(outer, command, command.origin)
+
+
+def _fits_inside(outer: _Fit, command: ExecFact, origin: Origin) -> Iterator[_Fit | Gap]:
+    """`xargs wc **` covers `xargs` and `wc`: the pattern goes on in the inner command, if it spells its name."""
+    if outer.pattern is None:
+        yield _SPELLED
+        return
+    at = None if origin.position is None else outer.coverage.tokens[origin.position]
+    if origin.position is None or at is None or at >= len(outer.pattern.tokens):
+        return
+    if not outer.pattern.tokens[at].spells(origin.command.words[origin.position].text):
+        return
+    if origin.is_script:
+        yield _SPELLED
+        return
+    inner = CommandPattern(outer.pattern.tokens[at:], outer.pattern.rest)
+    result = cover(inner, command)
+    yield result if isinstance(result, Gap) else _Fit(inner, result)

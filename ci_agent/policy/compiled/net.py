@@ -1,0 +1,155 @@
+"""Which requests a rule grants or forbids: hosts, addresses, schemes, ports, methods."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address, IPv6Network
+from typing import Final
+
+from ci_agent.policy.facts import NetFact
+from ci_agent.policy.matchers.hosts import (
+    HostPattern,
+    Network,
+    parse_host_pattern,
+    parse_method,
+    parse_port,
+    parse_scheme,
+)
+from ci_agent.policy.rules import Rule
+from ci_agent.policy.urls import DEFAULT_PORTS, Address, Url
+
+_LOCAL_NAMES: Final = frozenset({"localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback"})
+_METADATA_NAMES: Final = frozenset({"metadata", "metadata.google.internal", "metadata.goog", "instance-data"})
+_LOOPBACK: Final[tuple[Address, ...]] = (IPv4Address("127.0.0.1"), IPv6Address("::1"))
+_NAT64: Final = IPv6Network("64:ff9b::/96")
+
+
+@dataclass(frozen=True, slots=True)
+class HostSet:
+    """The hosts of one rule, arranged so that a look-up does not try them all."""
+
+    names: frozenset[str]
+    suffixes: frozenset[str]
+    networks: tuple[Network, ...]
+    any_public: bool
+
+    def has_name(self, host: str) -> bool:
+        return host in self.names or any(suffix in self.suffixes for suffix in suffixes(host))
+
+    def has_address(self, address: Address) -> bool:
+        return any(each in network for each in equivalents(address) for network in self.networks)
+
+
+@dataclass(frozen=True, slots=True)
+class NetRule:
+    """The matchers of one rule for requests; None: not written."""
+
+    hosts: HostSet | None
+    schemes: frozenset[str] | None
+    ports: frozenset[int] | None
+    methods: frozenset[str] | None
+
+    @property
+    def is_written(self) -> bool:
+        return any(part is not None for part in (self.hosts, self.schemes, self.ports, self.methods))
+
+
+_NOTHING: Final = NetRule(hosts=None, schemes=None, ports=None, methods=None)
+
+
+def compile_net(rule: Rule) -> NetRule:
+    """ValueError for a host, scheme, port or method that is none."""
+    if all(part is None for part in (rule.host, rule.scheme, rule.port, rule.method)):
+        return _NOTHING
+    return NetRule(
+        hosts=None if rule.host is None else host_set([parse_host_pattern(text) for text in rule.host]),
+        schemes=None if rule.scheme is None else frozenset(map(parse_scheme, rule.scheme)),
+        ports=None if rule.port is None else frozenset(map(parse_port, rule.port)),
+        methods=None if rule.method is None else frozenset(map(parse_method, rule.method)),
+    )
+
+
+def host_set(patterns: Sequence[HostPattern]) -> HostSet:
+    return HostSet(
+        names=frozenset(pattern.name for pattern in patterns if pattern.name is not None),
+        suffixes=frozenset(pattern.suffix for pattern in patterns if pattern.suffix is not None),
+        networks=tuple(pattern.network for pattern in patterns if pattern.network is not None),
+        any_public=any(pattern.text == "**" for pattern in patterns),
+    )
+
+
+def request_refusal(rule: NetRule, request: NetFact) -> str | None:
+    """Why an allow rule does not grant the request; None: it does."""
+    url = request.url
+    if url.scheme not in (rule.schemes or {"https"}):
+        return f"the scheme {url.scheme} is not listed"
+    if url.port not in (rule.ports or {DEFAULT_PORTS.get(url.scheme)}):
+        return f"port {url.port} is not listed"
+    if request.method not in (rule.methods or {"GET"}):
+        return f"the method {request.method} is not listed"
+    return host_refusal(rule.hosts, url)
+
+
+def host_refusal(hosts: HostSet | None, url: Url) -> str | None:
+    """None for hosts: the rule does not say; that is any public host."""
+    named = hosts is not None and (hosts.has_name(url.host) if url.address is None else hosts.has_address(url.address))
+    if named:
+        return None
+    if is_private(url):
+        return f"{url.host} is private or local, and must be named"
+    return None if hosts is None or hosts.any_public else f"the host {url.host} is not listed"
+
+
+def forbids_request(rule: NetRule, request: NetFact) -> bool:
+    """Whether a deny rule's matchers, as far as they are written, are about the request."""
+    url = request.url
+    return (
+        (rule.hosts is None or _may_be_host(rule.hosts, url))
+        and (rule.schemes is None or url.scheme in rule.schemes)
+        and (rule.ports is None or url.port in rule.ports)
+        and (rule.methods is None or request.method in rule.methods)
+    )
+
+
+def is_private(url: Url) -> bool:
+    """Loopback, link-local, private or otherwise not of the public internet, as an address or as a known name."""
+    if url.address is not None:
+        return is_private_address(url.address)
+    return _is_local_name(url.host) or url.host in _METADATA_NAMES
+
+
+def is_private_address(address: Address) -> bool:
+    return any(not each.is_global or each.is_multicast for each in equivalents(address))
+
+
+def equivalents(address: Address) -> Iterator[Address]:
+    """The address, and the IPv4 addresses that it may reach by translation."""
+    yield address
+    if not isinstance(address, IPv6Address):
+        return
+    inner = [address.ipv4_mapped, address.sixtofour]
+    if address.teredo is not None:
+        inner.append(address.teredo[1])
+    if address in _NAT64:
+        inner.append(IPv4Address(int(address) & 0xFFFFFFFF))
+    yield from (each for each in inner if each is not None)
+
+
+def _may_be_host(hosts: HostSet, url: Url) -> bool:
+    if hosts.any_public:
+        return True
+    if url.address is not None:
+        return hosts.has_address(url.address)
+    addresses = _LOOPBACK if _is_local_name(url.host) else ()
+    return hosts.has_name(url.host) or any(map(hosts.has_address, addresses))
+
+
+def _is_local_name(host: str) -> bool:
+    return host in _LOCAL_NAMES or host.endswith(".localhost")
+
+
+def suffixes(host: str) -> Iterator[str]:
+    """Every `.x` that the host ends in."""
+    at = host.find(".")
+    while at >= 0:
+        yield host[at:]
+        at = host.find(".", at + 1)

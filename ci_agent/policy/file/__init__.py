@@ -1,0 +1,1 @@
+"""The policy file: read strictly, checked, and turned into rules in plain data."""

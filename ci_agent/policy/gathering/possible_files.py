@@ -1,0 +1,81 @@
+"""Words of which nobody knows whether they name files: what the disk says they would name."""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from ci_agent.policy.facts import FileFact, UnknownFact
+from ci_agent.policy.gathering.file_facts import Place, file_fact
+from ci_agent.policy.gathering.site import Site
+from ci_agent.policy.protected import FREE, guard_write
+from ci_agent.policy.words import Word
+from ci_agent.workspace import InvalidPathError, check_path_text
+
+_MAX_PATH: Final = 4096
+"""Longer text is no path to the kernel."""
+
+_COST: Final = 20
+"""Finding out where a path leads takes as long as seeing this many entries of a folder."""
+
+_SEPARATORS: Final = re.compile(r"[:,=]")
+_WITHOUT_PARTS: Final = re.compile(r"[^@:,=-][^:,=]*")
+
+
+def possible_files(
+    site: Site, words: tuple[Word, ...], place: Place, *, whole: bool = False
+) -> Iterator[FileFact | UnknownFact]:
+    """What is there under the name of a word, or of a part of one such as the value in `--file=.env`.
+
+    `whole`: all beneath a folder may be read too, as by a program of which nothing is known.
+    """
+    if place.folder is None or not words:
+        return
+    for text in dict.fromkeys(part for word in words for known in _known(word) for part in _parts(known)):
+        place.budget.spend_entries(_COST)
+        if _is_somewhere(text, place.folder):
+            yield from _found(site, text, place, whole)
+
+
+def _known(word: Word) -> Iterator[str]:
+    for each in word.choices or (word,):
+        if each.literal is not None:
+            yield each.literal
+
+
+def _parts(text: str) -> list[str]:
+    parts = [text, text.partition("=")[2]]
+    if _WITHOUT_PARTS.fullmatch(text):
+        return parts
+    parts += [text.removeprefix("@"), text[2:] if text.startswith("-") else text]
+    # Parts of a list; what looks like a way out, as in a URL, has been seen to.
+    return parts + [part for part in _SEPARATORS.split(text) if not part.startswith(("/", "~"))]
+
+
+def _is_somewhere(text: str, folder: Path) -> bool:
+    """Something has the name, or may get it in a folder that is there."""
+    if not text or len(text) > _MAX_PATH:
+        return False
+    try:
+        check_path_text(text)
+        # A `Path` reads `x/` and `x/.` as `x`; to make one takes longer than the question.
+        place = folder / text if "/" in text or text == "." else os.path.join(folder, text)
+        return os.path.lexists(place) or os.path.isdir(folder / os.path.dirname(text) if "/" in text else folder)
+    except (InvalidPathError, ValueError):
+        return False
+
+
+def _found(site: Site, text: str, place: Place, whole: bool) -> Iterator[FileFact | UnknownFact]:
+    """In the workspace it may be read; outside, where only a link leads to, it may be written as well, and so may what
+    is protected by a program of which nothing is known."""
+    read = file_fact(site, text, "read", place, beneath=[] if whole else None)
+    yield read
+    if not isinstance(read, FileFact):
+        return
+    if not site.workspace.contains(read.path):
+        yield file_fact(site, text, "write", place)
+    elif whole:
+        guarded = guard_write(read.path, site.workspace.root, site.around, budget=place.budget)
+        if guarded != FREE:
+            yield FileFact("write", read.path, read.written, read.is_folder, False, guarded, read.argument, read.span)

@@ -1,0 +1,269 @@
+"""A shell call becomes facts: every command that bash might run, wherever it stands, and every file it opens."""
+
+import os
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from ci_agent.json_types import JsonObject
+from ci_agent.policy.disk import DiskBudget
+from ci_agent.policy.effects import FileEffect, FileUse, InnerCommand
+from ci_agent.policy.facts import ExecFact, Fact, FileFact, Origin, Span, UnknownFact
+from ci_agent.policy.gathering.exec_facts import Run, linked, read_run, resolve_folder
+from ci_agent.policy.gathering.file_facts import Place, possible_texts, reaches_no_file, use_facts
+from ci_agent.policy.gathering.found_names import certain
+from ci_agent.policy.gathering.landings import with_landings
+from ci_agent.policy.gathering.printed_names import input_names, with_names
+from ci_agent.policy.gathering.reading import Reading, Scene
+from ci_agent.policy.gathering.site import Site
+from ci_agent.policy.gathering.stale_paths import stale_paths
+from ci_agent.policy.shell.program import (
+    BoundExceededError,
+    Command,
+    Dialect,
+    Redirect,
+    RedirectMode,
+    UnparsableError,
+)
+from ci_agent.policy.shell.variables import directs_shell, may_change_encoding
+from ci_agent.policy.words import Word, literal_word
+from ci_agent.steering_names import matters_to_shell_alone
+from ci_agent.workspace import InvalidPathError
+
+ARGUMENTS: Final = frozenset({"command", "timeout", "description"})
+"""The only arguments that a shell call may carry."""
+
+_SAME_SHELL: Final = frozenset({"eval", "trap"})
+_BASH: Final = frozenset({"bash", "rbash"})
+_POSIX_MODE: Final = frozenset({"posix", "--posix"})
+_HAVE_SHELLS: Final = frozenset({"busybox", "toybox"})
+"""Their shells are none of their own names."""
+
+_NETWORK_FILES = ("/dev/tcp/", "/dev/udp/")
+
+_REDIRECT_EFFECTS: dict[RedirectMode, tuple[FileEffect, ...]] = {
+    "read": ("read",),
+    "write": ("write",),
+    "append": ("write",),
+    "read_write": ("read", "write"),
+}
+
+
+def shell_facts(site: Site, arguments: JsonObject, budget: DiskBudget) -> tuple[Fact, ...]:
+    """Everything that a call of the shell tool would do."""
+    stranger = next((name for name in arguments if name not in ARGUMENTS), None)
+    if stranger is not None:
+        return (UnknownFact(f"the argument {stranger!r} is not one that bash takes", argument=stranger),)
+    command = arguments.get("command")
+    if not isinstance(command, str):
+        return (UnknownFact("the command is missing or is no text", argument="command"),)
+    return script_facts(site, command, budget)
+
+
+def script_facts(site: Site, text: str, budget: DiskBudget) -> tuple[Fact, ...]:
+    """Everything that running the text in the workspace would do."""
+    reading = Reading(site, budget)
+    facts: list[Fact] = []
+    try:
+        facts.extend(_script(reading, text, Scene(site.workspace.root)))
+        facts.extend(stale_paths(facts, reading.budget))
+        facts = with_landings(site, facts, reading.budget)
+    except BoundExceededError as error:
+        facts.append(UnknownFact(str(error), code="limit", argument="command"))
+    return tuple(facts)
+
+
+def _script(reading: Reading, text: str, scene: Scene) -> Iterator[Fact]:
+    # Of what another shell starts with, and of what `eval` finds, nothing is certain.
+    environment = reading.site.environment if scene.origin is None else {}
+    try:
+        program = reading.site.analyse(text, environment, scene.dialect, partial(_list_names, reading, scene))
+    except UnparsableError as error:
+        yield scene.unknown(error.reason, error.span)
+        return
+    for command in with_names(program):
+        yield from _command(reading, command, scene, input_names(program.commands, command))
+
+
+def _list_names(reading: Reading, scene: Scene, glob: Word, folder: str) -> list[str] | None:
+    entered, problem = _entered(reading, scene.folder, folder)
+    if problem is not None:
+        return None
+    return possible_texts(glob, scene.of_command(entered, (), None).place(reading, glob.span))
+
+
+def _command(reading: Reading, command: Command, scene: Scene, names_read: tuple[Word, ...] | None) -> Iterator[Fact]:
+    reading.spend_command(scene.depth, command.words)
+    folder, problem = _entered(reading, scene.folder, command.folder)
+    if problem is not None:
+        yield scene.unknown(problem, command.span)
+    names = tuple(assignment.name for assignment in command.assignments)
+    here = scene.of_command(folder, names, names_read)
+    runs_program = bool(command.words) and not (command.function and not here.inherited)
+    inputs: list[FileFact] = []
+    for redirect in command.redirects:
+        for fact in _redirect(reading, redirect, here):
+            if isinstance(fact, FileFact) and fact.effect == "read" and runs_program:
+                inputs.append(fact)
+            else:
+                yield fact
+    if runs_program:
+        yield from _run(reading, command.words, here, command.span, tuple(inputs))
+    elif command.words:
+        yield _function_call(reading, command, here)
+    else:
+        yield from _bare_assignments(reading.site, command, scene)
+
+
+def _function_call(reading: Reading, command: Command, scene: Scene) -> ExecFact:
+    """A function of the same text needs no rule: what it runs is among the commands."""
+    folder = scene.folder or reading.site.workspace.root
+    span = scene.span(command.span)
+    return ExecFact(
+        command.words, (), folder, (), (), (), frozenset(), needs_rule=False, origin=scene.origin, span=span
+    )
+
+
+def _entered(reading: Reading, start: Path | None, folder: str | None) -> tuple[Path | None, str | None]:
+    """As `_enter`, found out once for all the commands that run there."""
+    key = (start, folder)
+    if key not in reading.folders:
+        reading.budget.spend_path(folder or "")
+        reading.folders[key] = _enter(reading.site, start, folder)
+    return reading.folders[key]
+
+
+def _enter(site: Site, start: Path | None, folder: str | None) -> tuple[Path | None, str | None]:
+    """The folder that a command runs in; with None, why it is not known."""
+    if folder == "" and start is not None:
+        return start, None
+    if folder is None or (start is None and not folder.startswith("/")):
+        return None, "in which folder it runs is not known; join `cd` and what follows it with &&"
+    try:
+        where = os.path.join(start or "/", folder)
+        reached = site.workspace.resolve(where)
+        # `cd a/..` goes back by name, even when `a` is a link: bash remembers the way that it came.
+        plain = os.path.normpath(where)
+        by_name = reached if plain == where else site.workspace.resolve(plain)
+    except InvalidPathError as error:
+        return None, str(error)
+    return (reached, None) if reached == by_name else (None, f"where cd leads with {folder!r} depends on the shell")
+
+
+def _bare_assignments(site: Site, command: Command, scene: Scene) -> Iterator[UnknownFact]:
+    for assignment in command.assignments:
+        name = assignment.name
+        if matters_to_shell_alone(name) or name in site.around.exported:
+            why = f"setting {name} changes what later commands do"
+            yield UnknownFact(why, "hazard", "command", scene.span(assignment.span))
+
+
+def _redirect(reading: Reading, redirect: Redirect, scene: Scene) -> Iterator[FileFact | UnknownFact]:
+    place = scene.place(reading, redirect.span)
+    if redirect.target.beneath and redirect.mode == "read":
+        yield from _read_by_name(reading, redirect.target, place)
+        return
+    texts = possible_texts(redirect.target, place)
+    # In a loop, one after the other; a glob that matches several files is an error of bash.
+    one_each = redirect.target.kind == "choice" and not redirect.target.splits
+    if texts is None or (len(texts) != 1 and not one_each):
+        yield place.unknown(f"which file {redirect.target.text} means is not known")
+        return
+    for text in texts:
+        if text.startswith(_NETWORK_FILES):
+            yield place.unknown(f"bash opens a network connection for {text}")
+            return
+        target = literal_word(text, redirect.target.span)
+        for effect in _REDIRECT_EFFECTS[redirect.mode]:
+            if not reaches_no_file(text, effect):
+                yield from use_facts(reading.site, FileUse(effect, target), place)
+
+
+def _read_by_name(reading: Reading, target: Word, place: Place) -> Iterator[FileFact | UnknownFact]:
+    """A file of those that another command names; where its name may be cut, nobody knows which."""
+    (known,), problem = certain((target,), place, None)
+    if problem is not None or target.splits or any(base.selection.listed for base in known.beneath):
+        yield place.unknown(problem or f"which file {target.text} means is not known")
+        return
+    for base in known.beneath:
+        use = FileUse("read", base, recursive=True, selection=base.selection)
+        for fact in use_facts(reading.site, use, place):
+            yield fact
+            if isinstance(fact, FileFact):
+                yield from linked(reading.site, fact, place, found=True)
+
+
+def _run(
+    reading: Reading, words: tuple[Word, ...], scene: Scene, span: Span, inputs: tuple[FileFact, ...] = ()
+) -> Iterator[Fact]:
+    """A command, and all that it starts."""
+    run = read_run(reading, words, scene, span, inputs)
+    if isinstance(run, UnknownFact):
+        yield run
+        return
+    yield run.command
+    if not run.command.needs_rule:
+        # A transparent wrapper leaves what is redirected to it to the command that it starts.
+        yield from inputs
+    yield from run.unknown
+    for inner in run.effects.commands:
+        yield from _inner_command(reading, run, inner, scene, span)
+    for script in run.effects.scripts:
+        yield from _inner_script(reading, run, script, scene)
+
+
+def _inner_command(reading: Reading, run: Run, inner: InnerCommand, scene: Scene, span: Span) -> Iterator[Fact]:
+    reading.spend_command(scene.depth + 1, inner.words, run.command.words)
+    folder = scene.folder
+    if inner.folder is not None:
+        folder = resolve_folder(reading.site, inner.folder, scene.place(reading, span))
+    names = tuple(name for name, _ in inner.assignments)
+    origin = Origin(run.command, _position(run.command.words, inner.words[0]))
+    # A transparent wrapper leaves standard input to the command that it starts.
+    input_names = scene.input_names if run.effects.transparent else None
+    deeper = scene._replace(
+        folder=folder,
+        inherited=scene.inherited + names,
+        origin=origin,
+        depth=scene.depth + 1,
+        input_names=input_names,
+    )
+    for name, value in inner.assignments:
+        if may_change_encoding(name, value.literal):
+            yield scene.unknown(f"a new value for {name} that may change the character encoding", span)
+    yield from _run(reading, inner.words, deeper, span)
+
+
+def _inner_script(reading: Reading, run: Run, script: Word, scene: Scene) -> Iterator[Fact]:
+    if script.literal is None:
+        yield scene.unknown(f"the commands in {script.text} are not known", script.span)
+        return
+    reading.spend_command(scene.depth + 1, (script,))
+    for name in filter(directs_shell, scene.inherited):
+        yield scene.unknown(f"{name} changes how the shell reads {script.text!r}", script.span)
+    deeper = scene._replace(
+        origin=Origin(run.command, _position(run.command.words, script), is_script=True),
+        within=scene.span(script.span),
+        depth=scene.depth + 1,
+        dialect=_dialect(run, scene),
+    )
+    yield from _script(reading, script.literal, deeper)
+
+
+def _dialect(run: Run, scene: Scene) -> Dialect:
+    """What the shell reads that gets a script of this program."""
+    texts = [word.literal for word in run.command.words]
+    name = os.path.basename(texts[0] or "")
+    if name in _SAME_SHELL:
+        return scene.dialect
+    is_bash = name in _BASH and _POSIX_MODE.isdisjoint(texts)
+    return "bash" if is_bash and _started_by(scene) not in _HAVE_SHELLS else "posix"
+
+
+def _started_by(scene: Scene) -> str:
+    return "" if scene.origin is None else os.path.basename(scene.origin.command.words[0].text)
+
+
+def _position(words: tuple[Word, ...], word: Word) -> int | None:
+    return next((at for at, each in enumerate(words) if each == word), None)

@@ -1,0 +1,1 @@
+"""Facts held against rules: who grants, who forbids, and what is said about it."""

@@ -1,0 +1,145 @@
+"""Every fact of a call held against the rules: who grants it, who forbids it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final, NamedTuple
+
+from ci_agent.json_types import JsonObject
+from ci_agent.policy.compiled.match import CompiledRule
+from ci_agent.policy.compiled.reaching import file_refusal
+from ci_agent.policy.compiled.rule_index import (
+    MAX_NEAREST,
+    RuleIndex,
+    ToolRules,
+    canonical_order,
+    in_order,
+    strictest_first,
+)
+from ci_agent.policy.disk import DiskBudget
+from ci_agent.policy.facts import ExecFact, Fact, FileFact, ToolFact, UnknownFact
+from ci_agent.policy.gathering.second_names import SecondNames
+from ci_agent.policy.gathering.shell_facts import shell_facts
+from ci_agent.policy.gathering.site import Site
+from ci_agent.policy.gathering.tool_facts import FILE_TOOLS, tool_facts
+from ci_agent.policy.judging.denials import Denials, Forbidden
+from ci_agent.policy.judging.grants import Refusal, exec_refusal, redirect_refusal, tool_refusal
+
+_FEW: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a tool, and what it is decided by."""
+
+    site: Site
+    rules: RuleIndex
+    tool: str
+    arguments: JsonObject
+    exhausted: frozenset[str] = frozenset()
+    """Ids of allow rules that grant nothing any more."""
+
+
+class Verdict(NamedTuple):
+    fact: Fact
+    granted_by: CompiledRule | None
+    forbidden: tuple[Forbidden, ...] = ()
+    """Each part that a deny rule forbids, those first whose denial does most to the run."""
+
+    @property
+    def holds(self) -> bool:
+        """Nothing stands in the way of this fact."""
+        needs_none = isinstance(self.fact, ExecFact) and not self.fact.needs_rule
+        return not self.forbidden and (needs_none or self.granted_by is not None)
+
+
+def judge(call: Call) -> list[Verdict]:
+    """A verdict for each fact, in the order of the call; BoundExceededError when the disk holds too much to look at."""
+    budget = DiskBudget()
+    second_names = SecondNames(call.site.workspace.root, budget)
+    denials = Denials(call.site, call.rules, call.tool, call.arguments, budget, second_names)
+    facts = (
+        shell_facts(call.site, call.arguments, budget)
+        if call.tool == "bash"
+        else tool_facts(call.site, call.tool, call.arguments)
+    )
+    verdicts: dict[int, Verdict] = {}
+    granting: dict[str, CompiledRule] = {}
+    for fact in sorted(facts, key=lambda each: isinstance(each, FileFact)):
+        rule = _granting_rule(call, fact, granting.values())
+        if rule is not None and isinstance(fact, ExecFact):
+            granting[rule.id] = rule
+        forbidden = sorted(denials.of(fact), key=lambda each: strictest_first(each.rule))
+        verdicts[id(fact)] = Verdict(fact, rule, tuple(forbidden))
+    return [verdicts[id(fact)] for fact in facts]
+
+
+def nearest(call: Call, fact: ExecFact | ToolFact | FileFact) -> tuple[CompiledRule, Refusal] | None:
+    """The allow rule that came closest to granting a fact, and where it stopped matching."""
+    best: tuple[CompiledRule, Refusal] | None = None
+    for rule in _worth_explaining(call, fact):
+        refusal = _refusal(call, rule, fact)
+        if refusal is not None and (best is None or refusal.progress > best[1].progress):
+            best = (rule, refusal)
+    return best
+
+
+def _granting_rule(call: Call, fact: Fact, granting: Iterable[CompiledRule]) -> CompiledRule | None:
+    if isinstance(fact, UnknownFact) or not call.rules.for_tool(call.tool).allow:
+        return None
+    for rule in _candidates(call, fact):
+        if rule.id not in call.exhausted and _refusal(call, rule, fact) is None:
+            return rule
+    if isinstance(fact, FileFact) and fact.effect == "read":
+        # The input of a group or a loop is within reach of the commands that it is for.
+        reading = (rule for rule in granting if file_refusal(rule.reach or (), fact) is None)
+        return min(reading, key=canonical_order, default=None)
+    return None
+
+
+def _refusal(call: Call, rule: CompiledRule, fact: ExecFact | ToolFact | FileFact) -> Refusal | None:
+    if isinstance(fact, ExecFact):
+        return exec_refusal(call.site, rule, fact, call.arguments)
+    if isinstance(fact, ToolFact):
+        return tool_refusal(call.site, rule, fact)
+    return redirect_refusal(rule, fact)
+
+
+def _candidates(call: Call, fact: ExecFact | ToolFact | FileFact) -> list[CompiledRule]:
+    rules = call.rules.for_tool(_granting_tool(call, fact))
+    if isinstance(fact, ExecFact):
+        return _about_command(rules, fact)
+    if isinstance(fact, FileFact):
+        return _about_path(call, fact, fact)
+    if fact.name in FILE_TOOLS:
+        return _about_path(call, fact, fact.files[0])
+    if fact.requests:
+        return rules.hosts.candidates(fact.requests[0].url)
+    return rules.arguments.candidates(fact.arguments)
+
+
+def _about_command(rules: ToolRules, command: ExecFact) -> list[CompiledRule]:
+    if command.files:
+        # A rule must reach every file of the command. Where few reach the first, those few are all.
+        near = list(islice(rules.paths.near(command.files[0].names), _FEW + 1))
+        if len(near) <= _FEW:
+            return in_order(rule for _, rule in near)
+    return rules.programs.candidates(command)
+
+
+def _about_path(call: Call, fact: ToolFact | FileFact, file: FileFact) -> list[CompiledRule]:
+    paths = call.rules.for_tool(_granting_tool(call, fact)).paths
+    return in_order(rule for _, rule in paths.near(file.names))
+
+
+def _worth_explaining(call: Call, fact: ExecFact | ToolFact | FileFact) -> list[CompiledRule]:
+    rules = call.rules.for_tool(_granting_tool(call, fact))
+    if isinstance(fact, ExecFact):
+        return [*rules.programs.candidates(fact), *rules.programs.about_program(fact)]
+    return [*_candidates(call, fact), *rules.allow[:MAX_NEAREST]]
+
+
+def _granting_tool(call: Call, fact: ExecFact | ToolFact | FileFact) -> str:
+    if isinstance(fact, FileFact):
+        return "read" if fact.effect == "read" else "write"
+    return call.tool

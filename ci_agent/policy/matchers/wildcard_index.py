@@ -1,0 +1,50 @@
+"""Finds the wildcards that may match a text without trying all of them."""
+
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Final, Generic, TypeVar
+
+from ci_agent.policy.matchers.wildcards import Wildcard
+
+Payload = TypeVar("Payload")
+
+_FEW: Final = 8
+"""So many are tried one by one; arranging them would cost more."""
+
+
+class WildcardIndex(Generic[Payload]):
+    """Payloads by their wildcard: by its text, by what it begins with, or by what it ends in."""
+
+    def __init__(self, entries: Iterable[tuple[Wildcard | None, Payload]]) -> None:
+        """None stands for a wildcard that matches everything."""
+        self._others: list[Payload] = []
+        self._texts: dict[str, list[Payload]] = {}
+        self._prefixes: dict[str, list[Payload]] = {}
+        self._suffixes: dict[str, list[Payload]] = {}
+        entries = list(entries)
+        if len(entries) <= _FEW:
+            self._others = [payload for _, payload in entries]
+        else:
+            for wild, payload in entries:
+                self._place(wild).append(payload)
+        self._prefix_sizes = {len(prefix) for prefix in self._prefixes}
+        self._suffix_sizes = {len(suffix) for suffix in self._suffixes}
+        self._has_only_others = not (self._texts or self._prefixes or self._suffixes)
+
+    def near(self, text: str) -> Iterable[Payload]:
+        """Every payload whose wildcard may match the text, and perhaps others."""
+        if self._has_only_others:
+            return self._others
+        found: list[Sequence[Payload]] = [self._others, self._texts.get(text, ())]
+        found += [self._prefixes.get(text[:size], ()) for size in self._prefix_sizes if size <= len(text)]
+        found += [self._suffixes.get(text[-size:], ()) for size in self._suffix_sizes if size <= len(text)]
+        return chain.from_iterable(found)
+
+    def _place(self, wild: Wildcard | None) -> list[Payload]:
+        if wild is None:
+            return self._others
+        if wild.literal is not None:
+            return self._texts.setdefault(wild.literal, [])
+        if wild.prefix:
+            return self._prefixes.setdefault(wild.prefix, [])
+        return self._suffixes.setdefault(wild.chunks[-1], []) if wild.chunks[-1] else self._others

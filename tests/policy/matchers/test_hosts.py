@@ -1,0 +1,107 @@
+from ipaddress import IPv4Address, IPv6Address
+
+import pytest
+
+from ci_agent.policy.compiled.net import NetRule, forbids_request, host_refusal, host_set, is_private_address
+from ci_agent.policy.facts import NetFact
+from ci_agent.policy.matchers.hosts import parse_host_pattern, parse_method, parse_port, parse_scheme
+from ci_agent.policy.urls import parse_url
+
+
+@pytest.mark.parametrize(
+    ("pattern", "url", "granted"),
+    [
+        ("docs.example.com", "https://docs.example.com", True),
+        ("DOCS.example.com.", "https://docs.example.com", True),
+        ("docs.example.com", "https://docs.example.com.evil.test", False),
+        ("docs.example.com", "https://evil-docs.example.com", False),
+        ("*.example.com", "https://a.b.example.com", True),
+        ("*.example.com", "https://example.com", False),
+        ("*.example.com", "https://badexample.com", False),
+        ("b\u00fccher.example", "https://xn--bcher-kva.example", True),
+        ("**", "https://a.test", True),
+        ("**", "https://93.184.216.34", True),
+        ("**", "http://127.0.0.1", False),
+        ("**", "http://localhost", False),
+        ("**", "http://x.localhost", False),
+        ("**", "http://10.0.0.1", False),
+        ("**", "http://169.254.169.254", False),
+        ("**", "http://metadata.google.internal", False),
+        ("**", "http://[fd00::1]", False),
+        ("**", "http://[::ffff:10.0.0.1]", False),
+        ("**", "http://[64:ff9b::7f00:1]", False),
+        ("**", "http://100.64.0.1", False),
+        ("**", "http://0.0.0.0", False),
+        ("localhost", "http://localhost", True),
+        ("127.0.0.1", "http://127.0.0.1", True),
+        ("127.0.0.1", "http://localhost", False),
+        ("0x7f.1", "http://2130706433", True),
+        ("10.0.0.0/8", "http://10.1.2.3", True),
+        ("10.0.0.0/8", "http://[::ffff:10.1.2.3]", True),
+        ("10.0.0.0/8", "http://11.1.2.3", False),
+        ("::1", "http://[::1]", True),
+        ("[::1]", "http://[0::1]", True),
+    ],
+)
+def test_a_host_pattern_grants_what_it_names(pattern: str, url: str, granted: bool) -> None:
+    hosts = host_set([parse_host_pattern(pattern)])
+    assert (host_refusal(hosts, parse_url(url)) is None) is granted
+
+
+@pytest.mark.parametrize(
+    ("pattern", "url", "forbidden"),
+    [
+        ("127.0.0.0/8", "http://localhost", True),
+        ("::1/128", "http://x.localhost", True),
+        ("127.0.0.0/8", "http://[::ffff:7f00:1]", True),
+        ("10.0.0.0/8", "http://[64:ff9b::a00:1]", True),
+        ("**", "http://127.0.0.1", True),
+        ("evil.test", "https://evil.test:8443", True),
+        ("evil.test", "https://good.test", False),
+    ],
+)
+def test_a_deny_is_about_every_way_to_reach_a_host(pattern: str, url: str, forbidden: bool) -> None:
+    rule = NetRule(host_set([parse_host_pattern(pattern)]), None, None, None)
+    assert forbids_request(rule, NetFact(parse_url(url), "GET")) is forbidden
+
+
+@pytest.mark.parametrize(
+    "text", ["*", "a*b.com", "*.*.com", "https://a.com", "a.com:443", "10.0.0.1/8", "*.10.0.0.1", "", "a b", "user@a"]
+)
+def test_what_is_no_host_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"host|URL|range|wildcard"):
+        parse_host_pattern(text)
+
+
+def test_schemes_ports_and_methods_are_normalised() -> None:
+    assert (parse_scheme("HTTPS"), parse_port(443), parse_method("head")) == ("https", 443, "HEAD")
+
+
+@pytest.mark.parametrize("port", [0, -1, 65_536, True])
+def test_what_is_no_port_is_refused(port: int) -> None:
+    with pytest.raises(ValueError, match="port"):
+        parse_port(port)
+
+
+@pytest.mark.parametrize("text", ["", "ht tp", "http:", "1http"])
+def test_what_is_no_scheme_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="scheme"):
+        parse_scheme(text)
+
+
+@pytest.mark.parametrize(
+    ("address", "private"),
+    [
+        (IPv4Address("8.8.8.8"), False),
+        (IPv4Address("224.0.0.1"), True),
+        (IPv4Address("255.255.255.255"), True),
+        (IPv6Address("2606:4700::1111"), False),
+        (IPv6Address("fe80::1"), True),
+        (IPv6Address("2002:7f00:1::"), True),
+        (IPv6Address("ff02::1"), True),
+    ],
+)
+def test_addresses_that_are_not_of_the_public_internet_are_private(
+    address: IPv4Address | IPv6Address, private: bool
+) -> None:
+    assert is_private_address(address) is private
