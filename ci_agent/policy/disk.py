@@ -72,6 +72,8 @@ class DiskBudget:
     """Whether such names hold something odd, by what they are and what that is."""
     targets: dict[str, str] = field(default_factory=dict)
     """Where links lead that have been followed, and the folders that hold them."""
+    links: dict[Hashable, list[tuple[Path, Path]]] = field(default_factory=dict)
+    """The links that lead out of a folder, and where to, by what was asked."""
     around: "DiskBudget | None" = None
     """Of which this one is a part: what is spent here is spent there too."""
     _abroad: "DiskBudget | None" = None
@@ -95,6 +97,7 @@ class DiskBudget:
             facts=self.facts,
             odd=self.odd,
             targets=self.targets,
+            links=self.links,
             around=self,
         )
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ci_agent.policy.effects import Effects, FileUse, UrlUse
 from ci_agent.policy.facts import ExecFact, FileFact, NetFact, Span, Spellings, UnknownFact
@@ -24,6 +24,9 @@ from ci_agent.workspace import InvalidPathError
 
 _OPEN = ("*", "?", "[", "-")
 """A glob that begins so may become a name that begins with a dash."""
+
+_LINK: Final = 5
+"""Entries of folders that a link which is asked for again counts as."""
 
 _MADE_ANEW = re.compile(r"[\s*?\[\\]")
 """What an unquoted variable does not bring through: it is split, and matched against names again."""
@@ -212,13 +215,24 @@ def linked(
     if not folder.recursive or not (folder.effect == "read" or writes):
         return
     place.budget.found_in.add(folder.path)
-    budget_at = partial(place.budget.at, workspace=site.workspace.root)
-    for link, target in links_out(folder.path, folder.selection, budget_at, found=found):
+    for link, target in _links_out(site, folder, place, found):
         # What is unpacked takes the place of a link to a file, and comes to lie in a folder.
         if found or not writes or target.is_dir():
             arriving = list(UNKNOWN_NAMES) if writes and not found else []
             fact = file_fact(site, str(target), folder.effect, place, beneath=arriving)
             yield fact._replace(written=link) if isinstance(fact, FileFact) else fact
+
+
+def _links_out(site: Site, folder: FileFact, place: Place, found: bool) -> list[tuple[Path, Path]]:
+    """Many commands of a call may ask for the same folder."""
+    question = (folder.path, folder.selection, found)
+    links = place.budget.links.get(question)
+    if links is None:
+        budget_at = partial(place.budget.at, workspace=site.workspace.root)
+        links = list(links_out(folder.path, folder.selection, budget_at, found=found))
+        place.budget.links[question] = links
+    place.budget.spend_entries(_LINK * (1 + len(links)))
+    return links
 
 
 def _request(use: UrlUse, scene: Scene) -> NetFact | UnknownFact:
