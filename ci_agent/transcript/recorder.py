@@ -31,6 +31,10 @@ from ci_agent.transcript.plain_json import MAX_VALUES, plain
 from ci_agent.transcript.redact import Redactor
 from ci_agent.transcript.run_facts import RunEnding, RunStart
 
+_LEFT_BEHIND: Final = frozenset({"cancelled", "truncated_turn"})
+"""Stages of calls that were never looked at. A run may leave thousands of them when it should be over within seconds;
+they did nothing, and the next record that has to be durable makes them so."""
+
 
 @dataclass(slots=True)
 class _Call:
@@ -208,11 +212,6 @@ class Recorder:
 
     def _seconds_since(self, moment: float) -> float:
         return round(self._monotonic() - moment, 3)
-
-
-_LEFT_BEHIND: Final = frozenset({"cancelled", "truncated_turn"})
-"""Stages of calls that were never looked at. A run may leave thousands of them when it should be over within seconds;
-they did nothing, and the next record that has to be durable makes them so."""
 
 
 def _decision_json(decision: Decision | None) -> JsonObject | None:

@@ -22,7 +22,7 @@ from typing import IO, Any, Protocol
 
 MODULE = "ci_agent"
 TIMEOUT_S = 60
-THIRD_PARTY = ("httpx", "jsonschema", "pydantic", "re2", "wcmatch")
+THIRD_PARTY = ("httpx", "jsonschema", "pydantic", "re2")
 
 
 class Run(Protocol):
