@@ -20,6 +20,11 @@ from typing import Any, Literal, TypeAlias
 
 import pytest
 from forked_command import ForkedCommand
+from hypothesis import settings
+
+settings.register_profile("same examples", derandomize=True, database=None)
+settings.register_profile("new examples", derandomize=False)
+settings.load_profile("same examples")  # --hypothesis-profile="new examples" looks for more
 
 Step: TypeAlias = bytes | float | threading.Event | Callable[[], object] | Literal["hang", "reset", "close"]
 """Send these bytes; be silent for so many seconds; wait for the event; call it; be silent until the client is gone;

@@ -49,7 +49,8 @@ _EXPLANATIONS = (
     _Explanation(
         "quoted scalar",
         "Unicode",
-        "{text} holds half of a surrogate pair, which is no character",
+        "{text} holds half of a surrogate pair, which is no character: write the character itself, or all of it as "
+        '"\\U0001f600"',
         at_start=True,
     ),
     _Explanation(

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -112,7 +113,7 @@ def test_a_run_of_any_calls_has_one_result_each_and_a_strict_record(
     sent = [(name, text) for name, text in calls if text.isprintable()]  # the script is YAML, and shows what it holds
     script = tmp_path / "script.yaml"
     said = [{"name": name, "arguments_json": text} for name, text in sent]
-    script.write_text(json.dumps({"turns": [{"tool_calls": said}, {"text": "Done."}]}))
+    script.write_text(yaml.safe_dump({"turns": [{"tool_calls": said}, {"text": "Done."}]}))
     policy = load_policy(text=RULES, workspace=workspace)
     place = tmp_path / "t.json"
     limits = Limits(max_tool_calls=100)

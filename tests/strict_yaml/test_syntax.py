@@ -9,6 +9,8 @@ COLON = (
     "indentation"
 )
 
+WRITE_IT_WHOLE = 'write the character itself, or all of it as "\\U0001f600"'
+
 BROKEN = [
     ("- id:b\n  allow: read", '1:3: a blank belongs after the colon: write "id: b"'),
     ("a:\n  - id: b\n  -id: c", '3:3: "-id: c": a blank belongs after the dash: write "- id: c"'),
@@ -47,7 +49,13 @@ BROKEN = [
             "double the backslash, or use single quotes, where a backslash is only itself"
         ),
     ),
-    (r'a: "\ud800"', "1:4: '\"\\ud800\"' holds half of a surrogate pair, which is no character"),
+    *(
+        (
+            f'a: "{escapes}"',
+            f"1:4: '\"{escapes}\"' holds half of a surrogate pair, which is no character: {WRITE_IT_WHOLE}",
+        )
+        for escapes in (r"\ud800", r"\ud83d\ude00")
+    ),
     ("a: [b, c", '2:1: the list opened at line 1, column 4 is not closed: expected "," or "]" here'),
     ("a: {b: c", '2:1: the mapping opened at line 1, column 4 is not closed: expected "," or "}" here'),
     ("a: [b, , c]", '1:8: a value is missing here: write "" for empty text'),
