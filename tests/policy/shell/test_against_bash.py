@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import chain
@@ -369,14 +369,18 @@ def _opens(command: Command, path: str, start: str) -> bool:
 
 def _match(words: Sequence[Word], argv: Sequence[str]) -> bool:
     """Whether the words may have become these arguments."""
-    if not words:
-        return not argv
-    word, rest = words[0], words[1:]
-    most = len(argv) if word.splits or word.kind == "glob" else 1
+    ends = {0}
+    for word in words:
+        ends = {end for start in ends for end in _ends(word, argv, start)}
+    return len(argv) in ends
+
+
+def _ends(word: Word, argv: Sequence[str], start: int) -> Iterator[int]:
+    """Where in the arguments the word may end if it begins here."""
+    left = len(argv) - start
+    most = left if word.splits or word.kind == "glob" else 1
     least = 0 if word.splits and not word.prefix else 1
-    return any(
-        _becomes(word, argv[:count]) and _match(rest, argv[count:]) for count in range(least, min(most, len(argv)) + 1)
-    )
+    return (start + count for count in range(least, min(most, left) + 1) if _becomes(word, argv[start : start + count]))
 
 
 def _becomes(word: Word, arguments: Sequence[str]) -> bool:
