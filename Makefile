@@ -6,8 +6,9 @@
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 BIN := .venv/bin
-# Workers for the tests; 0 runs them in one process.
+# Workers for the tests; 0 runs them in one process. The hard ones wait for disks and time-outs much of their time.
 JOBS ?= auto
+HARD_JOBS ?= 4
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -46,7 +47,7 @@ test-slow: setup ## the tests that take minutes
 	@$(BIN)/python -m pytest -q -n $(JOBS) -m 'slow and not real_model and not hard'
 
 test-hard: setup ## kill -9, failing system calls, full disks, attacks: what takes minutes (needs cc on Linux)
-	@$(BIN)/python -m pytest -q -n $(JOBS) --timeout 300 -m 'hard and not real_model'
+	@$(BIN)/python -m pytest -q -n $(HARD_JOBS) --timeout 300 -m 'hard and not real_model'
 
 test-model: .venv/model-ready ## the tests with a real small model (downloads 200 MB the first time)
 	@$(BIN)/python -m pytest -q -m real_model tests/real_model

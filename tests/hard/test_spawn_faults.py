@@ -72,7 +72,8 @@ FAULTS = [
 def test_what_fails_around_a_command_is_its_error_and_leaves_nothing(
     make_lab: "MakeLab", failing_calls: Path, call: str, error: str
 ) -> None:
-    for nth in _doubling():
+    # Calls that all fail from one on are waited for at their bounds, each time.
+    for nth in _growing(8 if error.endswith("lasting") else 2):
         lab = _make(make_lab, nth, SCRIPT.replace("  - text", f"{SLOW}  - text") if call == "kill" else SCRIPT)
         done, failed = _run(lab, failing_calls, call, error, nth)
         _check(lab, done)
@@ -93,12 +94,12 @@ def test_a_fork_that_fails_is_told(make_lab: "MakeLab", failing_calls: Path) -> 
     )
 
 
-def _doubling() -> Iterator[int]:
+def _growing(factor: int) -> Iterator[int]:
     """Far apart where there are thousands, as of files in /proc."""
     nth = 1
     while True:
         yield nth
-        nth *= 2
+        nth *= factor
 
 
 def _make(make_lab: "MakeLab", name: object, script: str) -> "Lab":
