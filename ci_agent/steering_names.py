@@ -1,4 +1,14 @@
-"""Environment variables that change which program runs, or what a program runs."""
+"""Environment variables that change which program runs, what a program runs, or what a CI runner does next."""
+
+RUNNER_COMMAND_FILES = (
+    "GITHUB_ENV",
+    "GITHUB_PATH",
+    "GITHUB_OUTPUT",
+    "GITHUB_STATE",
+    "GITHUB_STEP_SUMMARY",
+    "GITHUB_ARTIFACTS",
+)
+"""They name the files by which a step of GitHub Actions steers the steps after it."""
 
 _SHORT_NAMES = frozenset(
     """

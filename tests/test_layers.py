@@ -12,7 +12,7 @@ PACKAGE = Path(ci_agent.__file__).parent
 
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("json_types",),
-    ("cancellation", "errors", "messages", "secret_names", "spelling", "steering_names"),
+    ("cancellation", "errors", "messages", "secret_names", "spelling", "steering_names", "urls"),
     ("exit_codes", "own_environment", "terminal", "text_files", "tool", "workspace"),
     ("git_files", "hooks", "prompts", "provider", "sandbox", "strict_yaml"),
     ("call_summary", "events", "spawn"),
@@ -54,7 +54,7 @@ AGENT_MAY_IMPORT = {
 }
 
 POLICY_LAYERS: tuple[tuple[str, ...], ...] = (
-    ("urls", "words"),
+    ("words",),
     ("edited", "effects", "matchers"),
     ("proposal_bounds", "shell"),
     ("disk", "programs", "rules"),

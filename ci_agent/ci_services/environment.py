@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote, urlsplit
 
+from ci_agent.steering_names import RUNNER_COMMAND_FILES
 from ci_agent.transcript.run_facts import CIFacts
 
 Environment = Mapping[str, str]
@@ -187,19 +188,10 @@ _ANSWERING_EVENTS: Final = frozenset(
 )
 """With GITHUB_SHA the newest commit of the default branch ("Events that trigger workflows")."""
 
-_COMMAND_FILES = (
-    "GITHUB_ENV",
-    "GITHUB_PATH",
-    "GITHUB_OUTPUT",
-    "GITHUB_STATE",
-    "GITHUB_STEP_SUMMARY",
-    "GITHUB_ARTIFACTS",
-)
-
 
 def runner_command_files(environment: Environment) -> tuple[Path, ...]:
     """The files by which a step commands GitHub's runner, and the folder that holds them; resolved."""
-    files = [environment[name] for name in _COMMAND_FILES if environment.get(name)]
+    files = [environment[name] for name in RUNNER_COMMAND_FILES if environment.get(name)]
     if environment.get("RUNNER_TEMP"):
         files.append(os.path.join(environment["RUNNER_TEMP"], "_runner_file_commands"))
     return tuple(map(real_path, files))

@@ -27,7 +27,7 @@ from ci_agent.policy.protected import Surroundings, guard_read, guard_write
 from ci_agent.policy.rules import PolicySource
 from ci_agent.policy.shell.analysis import analyse as analyse_bash
 from ci_agent.policy.shell.program import BoundExceededError
-from ci_agent.policy.urls import parse_url
+from ci_agent.urls import parse_url
 from ci_agent.workspace import Workspace
 
 NO_SURROUNDINGS = Surroundings()

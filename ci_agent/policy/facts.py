@@ -8,8 +8,8 @@ from ci_agent.json_types import JsonObject
 from ci_agent.policy.effects import FileEffect
 from ci_agent.policy.matchers.reach import Names, fold_names, names_of
 from ci_agent.policy.protected import FREE, Guarded
-from ci_agent.policy.urls import Url
 from ci_agent.policy.words import EVERYTHING, Selection, Word
+from ci_agent.urls import Url
 
 Span: TypeAlias = tuple[int, int]
 """Where in an argument, in characters: start and end."""

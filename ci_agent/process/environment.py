@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from ci_agent.errors import ConfigurationError
 from ci_agent.secret_names import JOB_TOKENS, MODEL_KEYS, matches, may_name_a_secret
-from ci_agent.steering_names import changes_what_runs
+from ci_agent.steering_names import RUNNER_COMMAND_FILES, changes_what_runs
 
 DEFAULT_PATH = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin")
 
@@ -87,13 +87,7 @@ SET = {
 NEVER_PASSED = (
     *JOB_TOKENS,
     *MODEL_KEYS,
-    # The files by which a step steers the steps after it.
-    "GITHUB_ENV",
-    "GITHUB_PATH",
-    "GITHUB_OUTPUT",
-    "GITHUB_STATE",
-    "GITHUB_STEP_SUMMARY",
-    "GITHUB_ARTIFACTS",
+    *RUNNER_COMMAND_FILES,
     "CI_AGENT_*",
     # They make bash run something before, or read it differently from, the command that was decided on.
     "BASH*",

@@ -12,7 +12,8 @@ from ci_agent.json_types import JsonObject
 from ci_agent.tool import Tool, ToolResult
 from ci_agent.tools.define import closed_object, executing, text_property
 from ci_agent.tools.truncate import MAX_BYTES
-from ci_agent.tools.web_url import Address, WebUrl, parse_web_url
+from ci_agent.tools.web_url import WebUrl, parse_web_url
+from ci_agent.urls import Address
 
 if TYPE_CHECKING:
     import ssl  # takes 8 ms

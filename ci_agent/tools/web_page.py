@@ -17,7 +17,8 @@ from ci_agent.tools.html_text import html_to_text
 from ci_agent.tools.text_stream import HEAD_BYTES, detect_encoding
 from ci_agent.tools.truncate import MAX_BYTES, MAX_LINES, count_of, keep_head
 from ci_agent.tools.web_request import MAX_BODY_BYTES, UnreachableError, WebResponse, open_response, read_body
-from ci_agent.tools.web_url import Address, WebUrl
+from ci_agent.tools.web_url import WebUrl
+from ci_agent.urls import Address
 
 _MAX_TEXT_BYTES = MAX_BYTES - 3_000
 """What the headers and the notes leave for the text."""

@@ -17,7 +17,8 @@ import httpx
 from ci_agent import __version__
 from ci_agent.cancellation import CancelToken
 from ci_agent.errors import ToolError
-from ci_agent.tools.web_url import Address, WebUrl
+from ci_agent.tools.web_url import WebUrl
+from ci_agent.urls import Address
 
 MAX_BODY_BYTES = 5 << 20
 

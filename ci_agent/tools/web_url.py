@@ -1,25 +1,12 @@
-"""The URLs that fetch takes: only those that every program reads in the same way."""
+"""The URLs that fetch takes: of the web, in their usual spelling."""
 
-import re
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv6Address, ip_address
-from typing import TypeAlias
+from ipaddress import IPv4Address
 from urllib.parse import quote
 
 from ci_agent.errors import ToolError
+from ci_agent.urls import DEFAULT_PORTS, Address, InvalidUrlError, Url, parse_url
 
-Address: TypeAlias = IPv4Address | IPv6Address
-
-MAX_URL_CHARS = 8_192
-
-_DEFAULT_PORTS = {"http": 80, "https": 443}
-
-_URL = re.compile(
-    r"(?P<scheme>https?)://(?P<host>\[[0-9a-f.]*:[0-9a-f:.]*\]|[a-z0-9_](?:[a-z0-9._-]*[a-z0-9_])?\.?)(?::(?P<port>[1-9][0-9]{0,4}))?"
-    r"(?P<target>[/?][^\x00-\x20\x7f\\#]*)?(?:#[^\x00-\x20\x7f\\]*)?",
-    re.IGNORECASE,
-)
-_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*", re.IGNORECASE)
 _PRINTABLE_ASCII = "".join(map(chr, range(0x21, 0x7F)))
 
 
@@ -31,41 +18,37 @@ class WebUrl:
     host: str
     """Lower case, without a last dot; an IPv6 address without its brackets."""
     port: int
+    address: Address | None
+    """Set when the host is an address."""
     target: str
     """Path and query as they are sent, in ASCII."""
 
     @property
     def host_header(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return host if self.port == _DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
-
-    @property
-    def address(self) -> Address | None:
-        """Set when the host is an address."""
-        try:
-            return ip_address(self.host)
-        except ValueError:
-            return None
+        return host if self.port == DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
 
 
 def parse_web_url(text: str) -> WebUrl:
     """ToolError for text that is no URL, is none of the web, or could be read in more than one way."""
-    match = _URL.fullmatch(text) if len(text) <= MAX_URL_CHARS and _is_encodable(text) else None
-    if match is None:
+    try:
+        url = parse_url(text)
+    except InvalidUrlError as error:
         raise ToolError(
-            "the URL is not one that fetch takes: write https://host/path, at most 8,192 characters, the host in plain "
-            "ASCII without user name or password, blanks and backslashes percent-encoded."
-        )
-    host = match["host"].lower().strip("[]").removesuffix(".")
-    port = int(match["port"] or _DEFAULT_PORTS[match["scheme"].lower()])
-    target = quote(match["target"] or "/", safe=_PRINTABLE_ASCII)
-    url = WebUrl(text, match["scheme"].lower(), host, port, target if target.startswith("/") else f"/{target}")
-    if url.address is None and (":" in host or _NUMBER.fullmatch(host.rpartition(".")[2])):
-        raise ToolError(f"{host} is no address in its usual spelling; write an IPv4 address as four decimal numbers.")
-    if port > 65_535:
-        raise ToolError(f"{port} is no port.")
-    return url
+            f"the URL is not one that fetch takes: {error}. Write https://host/path, the host in plain ASCII without "
+            "user name or password, blanks and backslashes percent-encoded."
+        ) from error
+    if url.scheme not in ("http", "https") or url.port is None:
+        raise ToolError(f"fetch takes https:// and http:// alone, and this is {url.scheme}://.")
+    if isinstance(url.address, IPv4Address) and not _is_spelled_out(url, text):
+        raise ToolError(f"write the address in its usual spelling, {url.host}.")
+    return WebUrl(text, url.scheme, url.host, url.port, url.address, _target(url.rest))
 
 
-def _is_encodable(text: str) -> bool:
-    return not any("\ud800" <= char <= "\udfff" for char in text)
+def _is_spelled_out(url: Url, text: str) -> bool:
+    return text.partition("://")[2].startswith(url.host)
+
+
+def _target(rest: str) -> str:
+    target = quote(rest.partition("#")[0], safe=_PRINTABLE_ASCII)
+    return target if target.startswith("/") else f"/{target}"

@@ -15,7 +15,7 @@ from ci_agent.policy.matchers.hosts import (
     parse_scheme,
 )
 from ci_agent.policy.rules import Rule
-from ci_agent.policy.urls import DEFAULT_PORTS, Address, Url
+from ci_agent.urls import DEFAULT_PORTS, Address, Url
 
 _LOCAL_NAMES: Final = frozenset({"localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback"})
 _METADATA_NAMES: Final = frozenset({"metadata", "metadata.google.internal", "metadata.goog", "instance-data"})

@@ -13,8 +13,8 @@ from ci_agent.policy.matchers.command_patterns import CommandPattern
 from ci_agent.policy.matchers.reach import GlobIndex, Names, fold
 from ci_agent.policy.matchers.wildcard_index import WildcardIndex
 from ci_agent.policy.matchers.wildcards import Wildcard
-from ci_agent.policy.urls import Url
 from ci_agent.policy.words import Word, literal_word
+from ci_agent.urls import Url
 
 SHARED_DENIES: Final[dict[FileEffect, tuple[str, ...]]] = {
     "read": ("read",),

@@ -18,8 +18,8 @@ from ci_agent.policy.gathering.repositories import top_of
 from ci_agent.policy.gathering.site import Site
 from ci_agent.policy.programs.pathspecs import WORK_TREE
 from ci_agent.policy.protected import UNKNOWN_NAMES
-from ci_agent.policy.urls import InvalidUrlError, parse_url
 from ci_agent.policy.words import Word, literal_word
+from ci_agent.urls import InvalidUrlError, parse_url
 from ci_agent.workspace import InvalidPathError
 
 _OPEN = ("*", "?", "[", "-")

@@ -10,7 +10,7 @@ from ci_agent.policy.effects import FileEffect
 from ci_agent.policy.facts import FileFact, NetFact, ToolFact, UnknownFact
 from ci_agent.policy.gathering.file_facts import Place, file_fact
 from ci_agent.policy.gathering.site import Site
-from ci_agent.policy.urls import InvalidUrlError, parse_url
+from ci_agent.urls import InvalidUrlError, parse_url
 
 FILE_TOOLS: Final[Mapping[str, tuple[FileEffect, ...]]] = {
     "read": ("read",),

@@ -24,8 +24,8 @@ from ci_agent.policy.judging.judge_arguments import arguments_refusal
 from ci_agent.policy.matchers.command_patterns import TokenPattern
 from ci_agent.policy.matchers.reach import names_of
 from ci_agent.policy.protected import FREE
-from ci_agent.policy.urls import Address, Url
 from ci_agent.steering_names import changes_what_runs
+from ci_agent.urls import Address, Url
 
 
 class Refusal(NamedTuple):

@@ -28,7 +28,7 @@ from ci_agent.policy.matchers.argument_tests import (
 )
 from ci_agent.policy.protected import guard_write
 from ci_agent.policy.shell.program import BoundExceededError
-from ci_agent.policy.urls import InvalidUrlError, parse_url
+from ci_agent.urls import InvalidUrlError, parse_url
 
 MAX_VALUES: Final = 1_000
 """Values that one selector may pick."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import TypeAlias
 
-from ci_agent.policy.urls import InvalidUrlError, parse_host
+from ci_agent.urls import InvalidUrlError, parse_host
 
 Network: TypeAlias = IPv4Network | IPv6Network
 

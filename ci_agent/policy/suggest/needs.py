@@ -20,9 +20,9 @@ from ci_agent.policy.matchers.argument_tests import type_name
 from ci_agent.policy.matchers.reach import Anchors
 from ci_agent.policy.matchers.wildcards import escape
 from ci_agent.policy.rules import Rule
-from ci_agent.policy.urls import DEFAULT_PORTS
 from ci_agent.policy.words import Word
 from ci_agent.steering_names import changes_what_runs
+from ci_agent.urls import DEFAULT_PORTS
 
 MAX_PINNED_CHARACTERS: Final = 100
 """A longer text among a tool's arguments is one of its kind: a rule that spells it would never match again."""

@@ -22,11 +22,11 @@ from ci_agent.policy.lint.samples import (
 )
 from ci_agent.policy.matchers.command_patterns import parse_has_token
 from ci_agent.policy.rules import Rule
-from ci_agent.policy.urls import InvalidUrlError, parse_url
 from ci_agent.policy.variants.arguments import other_spellings
 from ci_agent.policy.variants.command_words import file_effects, simple_commands, with_word
 from ci_agent.policy.variants.options import harmless_options
 from ci_agent.policy.variants.variant import Variant
+from ci_agent.urls import InvalidUrlError, parse_url
 
 _MAX_PATHS: Final = 4
 """Of a rule with many globs these many stand for all when they are tried in commands."""

@@ -13,8 +13,8 @@ from ci_agent.policy.matchers.path_globs import Part, matches_parts
 from ci_agent.policy.matchers.reach import fold, names_of
 from ci_agent.policy.matchers.wildcards import Wildcard
 from ci_agent.policy.rules import Rule
-from ci_agent.policy.urls import DEFAULT_PORTS, Address
 from ci_agent.policy.variants.variant import RuleTest
+from ci_agent.urls import DEFAULT_PORTS, Address
 
 
 def lists_variable(name: str) -> RuleTest:

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from ci_agent.policy.urls import DEFAULT_PORTS, InvalidUrlError, Url, parse_url
 from ci_agent.policy.variants.plainly import lists_host, lists_port, lists_scheme
 from ci_agent.policy.variants.variant import RuleTest, never
+from ci_agent.urls import DEFAULT_PORTS, InvalidUrlError, Url, parse_url
 
 _ADDRESSES: Final = {
     "127.0.0.1": ("127.0.0.1", "2130706433", "0x7f000001", "0177.0.0.1", "127.1", "[::ffff:127.0.0.1]"),

@@ -5,7 +5,7 @@ import pytest
 from ci_agent.policy.compiled.net import NetRule, forbids_request, host_refusal, host_set, is_private_address
 from ci_agent.policy.facts import NetFact
 from ci_agent.policy.matchers.hosts import parse_host_pattern, parse_method, parse_port, parse_scheme
-from ci_agent.policy.urls import parse_url
+from ci_agent.urls import parse_url
 
 
 @pytest.mark.parametrize(

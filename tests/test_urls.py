@@ -3,8 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ci_agent.errors import ToolError
-from ci_agent.policy.urls import InvalidUrlError, parse_url
 from ci_agent.tools.web_url import parse_web_url
+from ci_agent.urls import InvalidUrlError, parse_url
 
 
 @pytest.mark.parametrize(
