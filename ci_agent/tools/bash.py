@@ -25,6 +25,13 @@ _UPDATE_BYTES = 4_000
 _ARGUMENT_BYTES = 100_000
 """Linux takes 131,072 bytes in one argument, its end included (MAX_ARG_STRLEN in linux/binfmts.h)."""
 
+_DESCRIPTION = (
+    "Run a command with bash in the workspace folder. Each call is a new shell: the current folder, variables "
+    "and background processes do not last from one call to the next. There is no terminal and no input; "
+    "what asks a question fails. stdout and stderr come together, in order; of long output the beginning and "
+    f"the end ({MAX_BYTES // 1000} kB or {MAX_LINES:,} lines in all). An exit status other than 0 is an error."
+)
+
 # The command is all arguments joined, run with the word splitting and the arguments that it would have alone.
 _JOINING = rb"""IFS=; eval "IFS=\$' \t\n'; set --; $*" """.rstrip()
 
@@ -57,7 +64,6 @@ def create_bash_tool(  # noqa: PLR0913, PLR0917 - settings of the tool, all but 
         timeout_s = min(float(arguments.get("timeout", default_timeout_s)), max_timeout_s)
         confined = confine(arguments)
         with open_spill(spill_folder, prefix="bash-", new_filter=spill_filter) as spill:
-            on_output = _each(spill.write, _reporting(on_update))
             try:
                 result = processes.run(
                     argv,
@@ -65,16 +71,15 @@ def create_bash_tool(  # noqa: PLR0913, PLR0917 - settings of the tool, all but 
                     env={**environment, **confined.environment},
                     timeout_s=timeout_s,
                     cancel=cancel,
-                    on_output=on_output,
+                    on_output=_each(spill.write, _reporting(on_update)),
                     confinement=confined.confinement,
                 )
             except ProcessCancelled as cancelled:
                 on_update(present_unfinished(cancelled.result, spill.details))
                 raise
-        words = _time_out(timeout_s, max_timeout_s)
         return present_ending(
             result,
-            words,
+            _time_out(timeout_s, max_timeout_s),
             spill.details,
             when_refused=confined.explanation,
             when_unreachable=confined.explanation_of_network,
@@ -82,27 +87,26 @@ def create_bash_tool(  # noqa: PLR0913, PLR0917 - settings of the tool, all but 
 
     return Tool(
         name="bash",
-        description=(
-            "Run a command with bash in the workspace folder. Each call is a new shell: the current folder, variables "
-            "and background processes do not last from one call to the next. There is no terminal and no input; "
-            "what asks a question fails. stdout and stderr come together, in order; of long output the beginning and "
-            f"the end ({MAX_BYTES // 1000} kB or {MAX_LINES:,} lines in all). An exit status other than 0 is an error."
-        ),
-        parameters=closed_object(
-            {
-                "command": text_property("The command line, as one would type it; may have several lines."),
-                "timeout": {
-                    "type": "number",
-                    "description": f"Seconds after which it is killed. Default {default_timeout_s:g}.",
-                    "exclusiveMinimum": 0,
-                    "maximum": max_timeout_s,
-                },
-                "description": text_property("What the command is for, in a few words, for the record."),
-            },
-            required=["command"],
-        ),
+        description=_DESCRIPTION,
+        parameters=_parameters(default_timeout_s, max_timeout_s),
         execute=execute,
         execution_mode="sequential",
+    )
+
+
+def _parameters(default_timeout_s: float, max_timeout_s: float) -> JsonObject:
+    return closed_object(
+        {
+            "command": text_property("The command line, as one would type it; may have several lines."),
+            "timeout": {
+                "type": "number",
+                "description": f"Seconds after which it is killed. Default {default_timeout_s:g}.",
+                "exclusiveMinimum": 0,
+                "maximum": max_timeout_s,
+            },
+            "description": text_property("What the command is for, in a few words, for the record."),
+        },
+        required=["command"],
     )
 
 
