@@ -3,7 +3,7 @@
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -93,19 +93,11 @@ def run(
         recorder.run_start(start_of_run(settings, parts))
         for line in first_lines(settings, parts, place, recovered):
             observers.note(line)
-        for warning in warnings:
-            observers.note(f"warning: {warning}")
-            recorder.note("security", warning)
+        _warn(warnings, recorder, observers)
         happened = _execute(settings, parts, _Witnesses(recorder, redactor, observers, tracing), cancel)
         happened, changed = _compare(happened, before, guarded)
-        ending = conclude_run(
-            happened,
-            settings,
-            journal_changed=not journal.is_intact(),
-            files_changed=changed,
-        )
-        if parts.proposals is not None:
-            recorder.note("proposals", counted(len(parts.proposals.proposals), "proposal"))
+        ending = conclude_run(happened, settings, journal_changed=not journal.is_intact(), files_changed=changed)
+        _note_proposals(parts, recorder)
         recorder.run_end(ending)
         if tracing:
             tracing.end(ending)
@@ -117,12 +109,23 @@ def run(
     return RunResult(ending.reason, ending.exit_code, document, path, proposals)
 
 
+def _warn(warnings: Iterable[str], recorder: Recorder, observers: Observers) -> None:
+    for warning in warnings:
+        observers.note(f"warning: {warning}")
+        recorder.note("security", warning)
+
+
 def _compare(happened: Happened, before: Fingerprints, guarded: Sequence[Path]) -> tuple[Happened, Sequence[Path]]:
     """What was changed that no tool may change; where nobody can tell, that is how the run ended."""
     try:
         return happened, changed_since(before, guarded)
     except OSError as error:
         return replace(happened, bug=happened.bug or error), ()
+
+
+def _note_proposals(parts: RunParts, recorder: Recorder) -> None:
+    if parts.proposals is not None:
+        recorder.note("proposals", counted(len(parts.proposals.proposals), "proposal"))
 
 
 def _proposed(settings: RunSettings, parts: RunParts, exit_code: int) -> JsonObject | None:
@@ -170,18 +173,12 @@ def _execute(settings: RunSettings, parts: RunParts, witnesses: _Witnesses, canc
     own_cancel = cancel.child()
     watch = LimitWatch(parts.limits)
     guard = Guard([watch.before_tool_call, create_before_tool_call(parts.policy)], own_cancel.cancel)
-    hooks = Hooks(
-        before_tool_call=guard,
-        after_tool_call=ResultBudget(),
-        should_stop_after_turn=watch.should_stop_after_turn,
-        get_follow_up_messages=_correction(parts.output, watch),
-    )
     config = LoopConfig(
         model=parts.model,
         stream_fn=parts.models.stream_fn,
         tools=parts.tools,
         now=_now,
-        hooks=hooks,
+        hooks=_hooks(guard, watch, parts.output),
         options=_options(settings, parts),
         abandon_after_s=ABANDON_AFTER_S,
     )
@@ -213,6 +210,15 @@ def _execute(settings: RunSettings, parts: RunParts, witnesses: _Witnesses, canc
         output=parts.output,
         divergence=replay.why_failed(settings.fail_on_divergence) if replay else None,
         delivery_problem=observers.delivery_problem(),
+    )
+
+
+def _hooks(guard: Guard, watch: LimitWatch, output: StructuredOutput | None) -> Hooks:
+    return Hooks(
+        before_tool_call=guard,
+        after_tool_call=ResultBudget(),
+        should_stop_after_turn=watch.should_stop_after_turn,
+        get_follow_up_messages=_correction(output, watch),
     )
 
 
