@@ -3,7 +3,7 @@
 import os
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -24,7 +24,6 @@ from ci_agent.replay import replayed_tools
 from ci_agent.run_hooks.limits import RunLimits, loosened, tightest
 from ci_agent.run_hooks.structured_output import StructuredOutput
 from ci_agent.run_settings import RunSettings
-from ci_agent.sandbox.confinement import Confine
 from ci_agent.sandbox.private_folder import PrivateFolder
 from ci_agent.sandbox.sandbox import Sandbox, find_sandbox
 from ci_agent.tool import Tool
@@ -86,21 +85,29 @@ def build_parts(  # noqa: PLR0913 - settings, and what is there around a run; th
     environment |= trace_variables
     around = surroundings(settings.environment, records, {**environment, "TMPDIR": ""})
     policy = compile_policy(settings.policy.source, workspace, around=around)
-    programs = (
-        find_repository_programs([workspace.root], outside_alone(environment, workspace), processes)
-        if policy.can_allow("bash")
-        else NO_PROGRAMS
-    )
+    programs = NO_PROGRAMS
+    if policy.can_allow("bash"):
+        programs = find_repository_programs([workspace.root], outside_alone(environment, workspace), processes)
     environment = programs.environment(environment)
     sandbox, temporary = find_sandbox(settings.sandbox, _outside(environment["PATH"], workspace)), PrivateFolder()
     git_settings = partial(_settings_for_git, environment, workspace, processes)
     confine = create_confine(policy, sandbox, temporary, settings.secret_files, git_settings=git_settings)
     record = _played_record(settings, models[0])
-    tool_settings = _tool_settings(settings, workspace, policy, environment, processes, confine)
-    tool_settings = replace(tool_settings, confine_reader=create_confine_reader(sandbox))
     proposals = _proposals(settings, policy, redactor)
     tools = create_tools(
-        replace(tool_settings, spill_filter=partial(StreamRedactor, redactor), proposing=_proposing(proposals))
+        ToolSettings(
+            workspace=workspace,
+            permits_path=policy.permits_path,
+            permits_address=policy.permits_address,
+            environment=environment,
+            processes=processes,
+            confine=confine,
+            confine_reader=create_confine_reader(sandbox),
+            timeout_s=settings.tool_timeout_s,
+            spill_folder=None if settings.spill_folder is None else real_path(settings.spill_folder),
+            spill_filter=partial(StreamRedactor, redactor),
+            proposing=_proposing(proposals),
+        )
     )
     return RunParts(
         run_id=run_id,
@@ -171,26 +178,6 @@ def _outside(search_path: str, workspace: Workspace) -> str:
     """A PATH without what the workspace has put on it."""
     folders = search_path.split(os.pathsep)
     return os.pathsep.join(folder for folder in folders if not workspace.contains(real_path(folder)))
-
-
-def _tool_settings(  # noqa: PLR0913, PLR0917 - the parts of a run, for which the call has their names
-    settings: RunSettings,
-    workspace: Workspace,
-    policy: Policy,
-    environment: Mapping[str, str],
-    processes: Processes,
-    confine: Confine,
-) -> ToolSettings:
-    return ToolSettings(
-        workspace=workspace,
-        permits_path=policy.permits_path,
-        permits_address=policy.permits_address,
-        environment=environment,
-        processes=processes,
-        confine=confine,
-        timeout_s=settings.tool_timeout_s,
-        spill_folder=None if settings.spill_folder is None else real_path(settings.spill_folder),
-    )
 
 
 def _proposals(settings: RunSettings, policy: Policy, redactor: Redactor) -> ProposalsOfRun | None:
