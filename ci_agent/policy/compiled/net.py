@@ -1,7 +1,7 @@
 """Which requests a rule grants or forbids: hosts, addresses, schemes, ports, methods."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address, IPv6Network
 from typing import Final
 
@@ -9,6 +9,7 @@ from ci_agent.policy.facts import NetFact
 from ci_agent.policy.matchers.hosts import (
     HostPattern,
     Network,
+    NetworkIndex,
     parse_host_pattern,
     parse_method,
     parse_port,
@@ -31,12 +32,14 @@ class HostSet:
     suffixes: frozenset[str]
     networks: tuple[Network, ...]
     any_public: bool
+    ranges: NetworkIndex[Network] = field(compare=False, repr=False)
+    """The networks once more."""
 
     def has_name(self, host: str) -> bool:
         return host in self.names or any(suffix in self.suffixes for suffix in suffixes(host))
 
     def has_address(self, address: Address) -> bool:
-        return any(each in network for each in equivalents(address) for network in self.networks)
+        return bool(self.networks) and any(True for each in equivalents(address) for _ in self.ranges.around(each))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +72,13 @@ def compile_net(rule: Rule) -> NetRule:
 
 
 def host_set(patterns: Sequence[HostPattern]) -> HostSet:
+    networks = tuple(pattern.network for pattern in patterns if pattern.network is not None)
     return HostSet(
         names=frozenset(pattern.name for pattern in patterns if pattern.name is not None),
         suffixes=frozenset(pattern.suffix for pattern in patterns if pattern.suffix is not None),
-        networks=tuple(pattern.network for pattern in patterns if pattern.network is not None),
+        networks=networks,
         any_public=any(pattern.text == "**" for pattern in patterns),
+        ranges=NetworkIndex((network, network) for network in networks),
     )
 
 
@@ -137,10 +142,14 @@ def equivalents(address: Address) -> Iterator[Address]:
 def _may_be_host(hosts: HostSet, url: Url) -> bool:
     if hosts.any_public:
         return True
+    return (url.address is None and hosts.has_name(url.host)) or any(map(hosts.has_address, addresses_of(url)))
+
+
+def addresses_of(url: Url) -> tuple[Address, ...]:
+    """As far as they are known without asking for the host."""
     if url.address is not None:
-        return hosts.has_address(url.address)
-    addresses = _LOOPBACK if _is_local_name(url.host) else ()
-    return hosts.has_name(url.host) or any(map(hosts.has_address, addresses))
+        return (url.address,)
+    return _LOOPBACK if _is_local_name(url.host) else ()
 
 
 def _is_local_name(host: str) -> bool:

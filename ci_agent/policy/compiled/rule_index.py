@@ -6,10 +6,11 @@ from typing import Final
 from ci_agent.hooks import OnDenied
 from ci_agent.json_types import JsonObject
 from ci_agent.policy.compiled.match import CompiledRule
-from ci_agent.policy.compiled.net import suffixes
+from ci_agent.policy.compiled.net import addresses_of, equivalents, suffixes
 from ci_agent.policy.effects import FileEffect
 from ci_agent.policy.facts import ExecFact, FileFact
 from ci_agent.policy.matchers.command_patterns import CommandPattern
+from ci_agent.policy.matchers.hosts import Network, NetworkIndex
 from ci_agent.policy.matchers.reach import GlobIndex, Names, fold
 from ci_agent.policy.matchers.wildcard_index import WildcardIndex
 from ci_agent.policy.matchers.wildcards import Wildcard
@@ -220,16 +221,21 @@ class HostIndex:
     def __init__(self, rules: Sequence[CompiledRule]) -> None:
         self._by_name: dict[str, list[CompiledRule]] = {}
         self._others: list[CompiledRule] = []
+        networks: list[tuple[Network, CompiledRule]] = []
         for rule in rules:
             hosts = rule.net.hosts
-            if hosts is None or hosts.networks or hosts.any_public:
+            if hosts is None or hosts.any_public:
                 self._others.append(rule)
-            else:
-                for name in hosts.names | hosts.suffixes:
-                    self._by_name.setdefault(name, []).append(rule)
+                continue
+            networks += [(network, rule) for network in hosts.networks]
+            for name in hosts.names | hosts.suffixes:
+                self._by_name.setdefault(name, []).append(rule)
+        self._by_network = NetworkIndex(networks)
 
     def candidates(self, url: Url) -> list[CompiledRule]:
         found = [rule for name in (url.host, *suffixes(url.host)) for rule in self._by_name.get(name, ())]
+        addresses = [each for address in addresses_of(url) for each in equivalents(address)]
+        found += [rule for address in addresses for rule in self._by_network.around(address)]
         return in_order([*found, *self._others])
 
 

@@ -1,13 +1,16 @@
 """Patterns for hosts: names, names with wildcards, addresses and ranges of addresses."""
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_network
-from typing import TypeAlias
+from typing import Generic, TypeAlias, TypeVar
 
-from ci_agent.urls import InvalidUrlError, parse_host
+from ci_agent.urls import Address, InvalidUrlError, parse_host
 
 Network: TypeAlias = IPv4Network | IPv6Network
+
+Payload = TypeVar("Payload")
 
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")
 _METHOD = re.compile(r"[A-Z]+")
@@ -24,6 +27,22 @@ class HostPattern:
     """`.x`: any host with one or more labels before it."""
     network: Network | None = None
     """An address is a range of one."""
+
+
+class NetworkIndex(Generic[Payload]):
+    """Finds what belongs to the ranges that an address lies in, without trying all of them."""
+
+    def __init__(self, entries: Iterable[tuple[Network, Payload]]) -> None:
+        self._by_size: dict[tuple[int, int], dict[int, list[Payload]]] = {}
+        for network, payload in entries:
+            free_bits = network.max_prefixlen - network.prefixlen
+            alike = self._by_size.setdefault((network.version, free_bits), {})
+            alike.setdefault(int(network.network_address) >> free_bits, []).append(payload)
+
+    def around(self, address: Address) -> Iterator[Payload]:
+        for (version, free_bits), alike in self._by_size.items():
+            if version == address.version:
+                yield from alike.get(int(address) >> free_bits, ())
 
 
 def parse_host_pattern(text: str) -> HostPattern:
