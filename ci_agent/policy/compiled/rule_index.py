@@ -109,8 +109,7 @@ class FileDenies:
         self._last_names = frozenset(last.literal for last in lasts if last is not None and last.literal is not None)
         wild = {last for last in lasts if last is not None and last.literal is None}
         self._endings = tuple(last.chunks[1] for last in wild if len(last.chunks) == 2 and not last.chunks[0])
-        self._last_patterns = [last for last in wild if len(last.chunks) != 2 or last.chunks[0]]
-        self._beginnings = tuple(last.prefix for last in self._last_patterns)
+        self._last_patterns = [(last.longest, last) for last in wild if len(last.chunks) != 2 or last.chunks[0]]
 
     def __bool__(self) -> bool:
         return bool(self.everywhere or self._globs)
@@ -136,8 +135,9 @@ class FileDenies:
         if self._endings:
             telling += [name for name in held if name.endswith(self._endings)]
         if self._last_patterns:
-            likely = [name for name in held if name.startswith(self._beginnings)]
-            telling += [name for name in likely if any(each.matches(name) for each in self._last_patterns)]
+            all_names = "/".join(held)
+            likely = [last for longest, last in self._last_patterns if longest in all_names]
+            telling += [name for name in held if any(last.matches(name) for last in likely)] if likely else []
         found = [rule for name in telling for rule in self._globs.covering((*folder, name))]
         found += self._open.covering((*folder, "")) if held else ()
         return min(found, key=strictest_first, default=None)

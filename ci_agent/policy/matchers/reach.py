@@ -118,16 +118,20 @@ class GlobIndex(Generic[Payload]):
 
     def __init__(self, entries: Iterable[tuple[AnchoredGlob, Payload]]) -> None:
         by_prefix: dict[Names, list[tuple[Wildcard | None, tuple[AnchoredGlob, Payload]]]] = {}
+        by_part: dict[Names, list[tuple[Wildcard | None, tuple[AnchoredGlob, Payload]]]] = {}
         self._by_name: dict[Names, dict[str, list[tuple[AnchoredGlob, Payload]]]] = {}
         for glob, payload in entries:
-            name = _name_on_the_way(glob)
-            if name is not None:
-                self._by_name.setdefault(glob.prefix, {}).setdefault(name, []).append((glob, payload))
-            else:
+            part = _part_on_the_way(glob)
+            if part is None:
                 last = glob.tail[-1] if glob.tail else None
                 by_prefix.setdefault(glob.prefix, []).append((last, (glob, payload)))
+            elif part.literal is None:
+                by_part.setdefault(glob.prefix, []).append((part, (glob, payload)))
+            else:
+                self._by_name.setdefault(glob.prefix, {}).setdefault(part.literal, []).append((glob, payload))
         self._by_prefix = {prefix: WildcardIndex(entries) for prefix, entries in by_prefix.items()}
-        self._sizes = sorted({len(prefix) for prefix in (*self._by_prefix, *self._by_name)})
+        self._by_part = {prefix: WildcardIndex(entries) for prefix, entries in by_part.items()}
+        self._sizes = sorted({len(prefix) for prefix in (*self._by_prefix, *self._by_part, *self._by_name)})
 
     def __bool__(self) -> bool:
         return bool(self._sizes)
@@ -143,16 +147,21 @@ class GlobIndex(Generic[Payload]):
             by_name = self._by_name.get(prefix, {})
             for name in dict.fromkeys(names[size:]) if by_name else ():
                 yield from by_name.get(name, ())
+            if prefix in self._by_part:
+                parts = self._by_part[prefix]
+                yield from {id(found): found for name in names[size:] for found in parts.near(name)}.values()
 
     def covering(self, names: Names) -> Iterator[Payload]:
         return (payload for glob, payload in self.near(names) if glob.covers(names))
 
 
-def _name_on_the_way(glob: AnchoredGlob) -> str | None:
-    """A name that every path has which the glob covers or lists, when its last part does not tell."""
+def _part_on_the_way(glob: AnchoredGlob) -> Wildcard | None:
+    """What a name fits of every path which the glob covers or lists, when its last part does not tell."""
     if glob.last is not None:
         return None
-    return next((part.literal for part in glob.tail[:-1] if part is not None and part.literal is not None), None)
+    telling = [part for part in glob.tail[:-1] if part is not None and not part.is_star]
+    literal = next((part for part in telling if part.literal is not None), None)
+    return literal or max(telling, key=lambda part: len(part.longest), default=None)
 
 
 def _base(glob: PathGlob, anchors: Anchors) -> Names:

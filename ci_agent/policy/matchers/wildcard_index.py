@@ -13,7 +13,7 @@ _FEW: Final = 8
 
 
 class WildcardIndex(Generic[Payload]):
-    """Payloads by their wildcard: by its text, by what it begins with, or by what it ends in."""
+    """Payloads by the longest text that their wildcard wants: as a whole, as a beginning, as an end, or anywhere."""
 
     def __init__(self, entries: Iterable[tuple[Wildcard | None, Payload]]) -> None:
         """None stands for a wildcard that matches everything."""
@@ -21,6 +21,7 @@ class WildcardIndex(Generic[Payload]):
         self._texts: dict[str, list[Payload]] = {}
         self._prefixes: dict[str, list[Payload]] = {}
         self._suffixes: dict[str, list[Payload]] = {}
+        self._middles: dict[str, list[Payload]] = {}
         entries = list(entries)
         if len(entries) <= _FEW:
             self._others = [payload for _, payload in entries]
@@ -29,7 +30,7 @@ class WildcardIndex(Generic[Payload]):
                 self._place(wild).append(payload)
         self._prefix_sizes = {len(prefix) for prefix in self._prefixes}
         self._suffix_sizes = {len(suffix) for suffix in self._suffixes}
-        self._has_only_others = not (self._texts or self._prefixes or self._suffixes)
+        self._has_only_others = not (self._texts or self._prefixes or self._suffixes or self._middles)
 
     def near(self, text: str) -> Iterable[Payload]:
         """Every payload whose wildcard may match the text, and perhaps others."""
@@ -38,6 +39,7 @@ class WildcardIndex(Generic[Payload]):
         found: list[Sequence[Payload]] = [self._others, self._texts.get(text, ())]
         found += [self._prefixes.get(text[:size], ()) for size in self._prefix_sizes if size <= len(text)]
         found += [self._suffixes.get(text[-size:], ()) for size in self._suffix_sizes if size <= len(text)]
+        found += [payloads for middle, payloads in self._middles.items() if middle in text]
         return chain.from_iterable(found)
 
     def _place(self, wild: Wildcard | None) -> list[Payload]:
@@ -45,6 +47,10 @@ class WildcardIndex(Generic[Payload]):
             return self._others
         if wild.literal is not None:
             return self._texts.setdefault(wild.literal, [])
-        if wild.prefix:
-            return self._prefixes.setdefault(wild.prefix, [])
-        return self._suffixes.setdefault(wild.chunks[-1], []) if wild.chunks[-1] else self._others
+        longest = wild.longest
+        if not longest:
+            return self._others
+        if longest == wild.prefix:
+            return self._prefixes.setdefault(longest, [])
+        places = self._suffixes if longest == wild.chunks[-1] else self._middles
+        return places.setdefault(longest, [])

@@ -34,6 +34,11 @@ class Wildcard:
         return self.chunks[0]
 
     @property
+    def longest(self) -> str:
+        """The longest of what every text that it matches contains."""
+        return max(self.chunks, key=len)
+
+    @property
     def is_star(self) -> bool:
         """Matches every text: the pattern is `*`, or several of them."""
         return len(self.chunks) > 1 and not any(self.chunks)
