@@ -98,6 +98,8 @@ def _sandbox(environment: Mapping[str, str]) -> Check:
     found = find_sandbox("auto", environment.get("PATH", os.defpath))
     if found.kind == "none":
         return Check("sandbox", "warning", f"none: {found.why_none}")
+    if found.gap is not None:
+        return Check("sandbox", "warning", f"{found}: {found.gap}")
     return Check("sandbox", "ok", str(found))
 
 

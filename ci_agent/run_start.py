@@ -68,6 +68,8 @@ def first_lines(settings: RunSettings, parts: RunParts, place: Place, recovered:
     yield f"{parts.model}  {rules}  sandbox {parts.sandbox}  record {record}"
     if parts.sandbox.why_none is not None:
         yield f"commands are held by the policy alone: {parts.sandbox.why_none}"
+    if parts.sandbox.gap is not None:
+        yield f"the sandbox has a gap here: {parts.sandbox.gap}"
     for name in parts.loosened:
         yield f"{name}: the policy's own limit is lower and counts"
     for name in settings.secret_env:

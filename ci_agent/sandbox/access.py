@@ -18,7 +18,7 @@ class Access:
     protected: tuple[str, ...] = ()
     """What must not be written although it lies in something writable. Bubblewrap holds it, Landlock cannot."""
     network: bool = False
-    """It may use TCP."""
+    """It may use more of it than sockets within the machine."""
 
     def with_writable(self, path: str) -> "Access":
         """The same, and this may be written too."""

@@ -14,6 +14,7 @@ from operator import or_
 from typing import Final, TypeAlias
 
 from ci_agent.json_types import JsonObject
+from ci_agent.sandbox.seccomp import Filter, Refusal, build_filter, enter_filter
 
 EXECUTE: Final = 1 << 0
 WRITE_FILE: Final = 1 << 1
@@ -74,6 +75,8 @@ class Ruleset:
     scopes: int = 0
     keeps_capabilities: bool = False
     """Whether root keeps all that it has."""
+    refusals: tuple[Refusal, ...] = ()
+    """What is refused beside it, by a filter of system calls."""
 
 
 class _RulesetAttributes(ctypes.Structure):
@@ -133,6 +136,8 @@ class Domain:
     """To be closed by whoever has built it."""
     capabilities: "ctypes.Array[_CapabilityWord] | None"
     """What to keep of them; None: none are to be given up."""
+    filter: Filter | None
+    """What refuses system calls; None: none are refused."""
 
 
 def restrict(ruleset: Ruleset) -> None:
@@ -163,7 +168,8 @@ def build(ruleset: Ruleset) -> Domain:
     except OSError:
         os.close(descriptor)
         raise
-    return Domain(descriptor, None if ruleset.keeps_capabilities else _capabilities_to_keep(libc))
+    capabilities = None if ruleset.keeps_capabilities else _capabilities_to_keep(libc)
+    return Domain(descriptor, capabilities, build_filter(ruleset.refusals))
 
 
 def enter(domain: Domain) -> None:
@@ -180,6 +186,8 @@ def enter(domain: Domain) -> None:
         header = _CapabilityHeader(_CAPABILITY_VERSION_3, 0)
         _checked(libc.capset(ctypes.byref(header), domain.capabilities), "capset")
     _checked(libc.syscall(_RESTRICT_SELF, domain.descriptor, 0), "landlock_restrict_self")
+    if domain.filter is not None:
+        enter_filter(domain.filter)
 
 
 def ruleset_as_json(ruleset: Ruleset) -> JsonObject:
@@ -197,6 +205,7 @@ def ruleset_from_json(value: JsonObject) -> Ruleset:
         bind_ports=tuple(value["bind_ports"]),
         scopes=value["scopes"],
         keeps_capabilities=value["keeps_capabilities"],
+        refusals=tuple(value["refusals"]),
     )
 
 

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from ci_agent.sandbox import landlock
+from ci_agent.sandbox import landlock, seccomp
 from ci_agent.sandbox.access import Access, lies_in
 from ci_agent.sandbox.landlock import Grant, Ruleset
 
@@ -29,10 +29,12 @@ _CHANGE: Final = (
 
 _USE_DEVICE: Final = landlock.READ_FILE | landlock.WRITE_FILE | landlock.TRUNCATE | landlock.IOCTL_DEV
 
-DEVICES: Final = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts"))
+DEVICES: Final = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty", "ptmx"))
 """What programs open without a thought, and what keeps nothing."""
 
 SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - the folder that the C library uses
+
+TERMINALS: Final = "/dev/pts"
 
 _DEVICE_FOLDER: Final = "/dev"
 
@@ -51,6 +53,8 @@ def ruleset_for(access: Access, abi: int) -> Ruleset:
     grants: list[Grant] = [("/", landlock.READ_DIR)]
     grants += [(path, _READ) for path in _readable("/", [*hidden, _DEVICE_FOLDER])]
     grants += [(path, _USE_DEVICE) for path in DEVICES]
+    if not terminals_of_others():
+        grants.append((TERMINALS, _USE_DEVICE))
     grants.append((SHARED_MEMORY, _CHANGE | _READ))
     grants += [(path, _CHANGE) for path in access.writable]
     grants += [(path, _READ) for path in access.readable]
@@ -59,7 +63,22 @@ def ruleset_for(access: Access, abi: int) -> Ruleset:
         handled_files=landlock.handled_files(abi),
         handled_network=0 if access.network else landlock.handled_network(abi),
         scopes=landlock.handled_scopes(abi),
+        refusals=_refusals(access),
     )
+
+
+def terminals_of_others() -> list[str]:
+    """Terminals that this user may open: somebody's shell, or what a CI service makes a log of.
+
+    Whoever opens one writes to it what no redaction has seen, and reads what is typed there. A command that makes a
+    terminal of its own finds it beside them, so where there are any it gets none.
+    """
+    try:
+        names = [name for name in os.listdir(TERMINALS) if name.isdigit()]
+    except OSError:  # there is no such folder here
+        return []
+    paths = [os.path.join(TERMINALS, name) for name in names]
+    return [path for path in paths if os.access(path, os.R_OK) or os.access(path, os.W_OK)]
 
 
 def ruleset_without_sandbox(abi: int) -> Ruleset | None:
@@ -67,6 +86,12 @@ def ruleset_without_sandbox(abi: int) -> Ruleset | None:
     such as the one that keeps its time. None: this version of the interface cannot forbid that alone."""
     scopes = landlock.handled_scopes(abi) & landlock.SCOPE_SIGNAL
     return Ruleset(grants=(), handled_files=0, scopes=scopes, keeps_capabilities=True) if scopes else None
+
+
+def _refusals(access: Access) -> tuple[seccomp.Refusal, ...]:
+    if not seccomp.is_available():
+        return ()
+    return ("keyrings",) if access.network else ("keyrings", "network")
 
 
 def _readable(top: str, hidden: Sequence[str]) -> list[str]:

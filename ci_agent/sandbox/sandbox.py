@@ -1,10 +1,10 @@
 """Which sandbox is there, and how a command is put into it."""
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from ci_agent.errors import ConfigurationError
-from ci_agent.sandbox import landlock
+from ci_agent.sandbox import landlock, seccomp
 from ci_agent.sandbox.access import Access
 from ci_agent.sandbox.bubblewrap import find_bubblewrap, why_unusable, wrapper_for
 from ci_agent.sandbox.confinement import Confinement
@@ -12,6 +12,12 @@ from ci_agent.sandbox.ruleset import ruleset_for
 
 Requested: TypeAlias = Literal["auto", "required", "off"]
 Kind: TypeAlias = Literal["landlock", "bubblewrap", "none"]
+
+
+_WITHOUT_FILTERS: Final = (
+    "this system takes no filters for system calls, so commands without a grant of the network can use what is no TCP: "
+    "UDP, name servers, MPTCP"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +31,8 @@ class Sandbox:
     """Where bubblewrap is."""
     why_none: str | None = None
     """What was looked for when there is none."""
+    gap: str | None = None
+    """What this kind holds elsewhere and cannot hold here."""
 
     def __str__(self) -> str:
         return f"landlock (ABI {self.abi})" if self.kind == "landlock" else self.kind
@@ -39,7 +47,7 @@ def find_sandbox(requested: Requested, search_path: str, *, landlock_abi: int | 
         return Sandbox("none")
     abi = landlock.abi() if landlock_abi is None else landlock_abi
     if abi > 0:
-        return Sandbox("landlock", abi=abi)
+        return Sandbox("landlock", abi=abi, gap=None if seccomp.is_available() else _WITHOUT_FILTERS)
     program = find_bubblewrap(search_path)
     problem = why_unusable(program) if program else "it is not on PATH"
     if program and problem is None:

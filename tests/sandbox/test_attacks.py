@@ -5,10 +5,14 @@ import signal
 import socket
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from ci_agent.sandbox import landlock, seccomp
+from ci_agent.sandbox.sandbox import Sandbox
 
 Place = Any  # tests/sandbox/conftest.py
 
@@ -183,6 +187,113 @@ def test_attack_connect_without_a_grant(place: Place, server: socket.socket) -> 
     assert ran.status != 0
     with pytest.raises(TimeoutError):
         server.accept()
+
+
+WAYS_TO_SEND = {
+    "by TCP": "s = socket.socket(); s.connect(AT); s.sendall(CANARY)",
+    "by MPTCP, which becomes TCP where a server knows no better": (
+        "s = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262); s.connect(AT); s.sendall(CANARY)"
+    ),
+    "by data that opens its connection": "s = socket.socket(); s.sendto(CANARY, socket.MSG_FASTOPEN, AT)",
+    "by UDP": "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.sendto(CANARY, AT)",
+    "by UDP that is connected": "s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM); s.connect(('::1', PORT))",
+    "by waiting on a port that the kernel chooses": "socket.socket().listen()",
+    "by a socket of the host of a virtual machine": "socket.socket(40, socket.SOCK_STREAM)",
+    "by raw packets": "socket.socket(socket.AF_INET, socket.SOCK_RAW, 1)",
+    "by a ping": "socket.socket(socket.AF_INET, socket.SOCK_DGRAM, 1)",
+    "by a socket of the kernel's ciphers": "socket.socket(38, socket.SOCK_SEQPACKET)",
+    "by io_uring": (
+        "import ctypes; libc = ctypes.CDLL(None, use_errno=True); ring = ctypes.create_string_buffer(256)\n"
+        "if libc.syscall(425, 4, ring) < 0: raise OSError(ctypes.get_errno(), 'io_uring_setup')"
+    ),
+}
+"""Each raises OSError where it does not work."""
+
+
+@pytest.fixture(params=["self", "nobody"])
+def filtered(request: pytest.FixtureRequest, make_place: Any) -> Place:
+    """Under Landlock: bubblewrap gives a command a network of its own, where it may do what it likes."""
+    if request.param == "nobody" and os.getuid() != 0:
+        pytest.skip("only root can become another user")
+    if landlock.abi() == 0 or not seccomp.is_available():
+        pytest.skip("this kernel offers no Landlock, or no filters for system calls")
+    user = 65534 if request.param == "nobody" else os.getuid()
+    return make_place(Sandbox("landlock", abi=landlock.abi()), user)
+
+
+@pytest.mark.parametrize("attack", WAYS_TO_SEND.values(), ids=WAYS_TO_SEND)
+def test_attack_send_something_without_a_grant(filtered: Place, server: socket.socket, attack: str) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listening:
+        listening.bind(server.getsockname())
+        listening.setblocking(False)
+        filtered.write(
+            filtered.workspace / "attack.py", f"import socket, sys\n{facts_of(server)}{attack}\nprint('it works')\n"
+        )
+        ran = filtered.run("python3 attack.py")
+        with pytest.raises(BlockingIOError):
+            listening.recv(100)
+    assert "it works" not in ran.text
+    with pytest.raises(TimeoutError):
+        server.accept()
+
+
+def facts_of(server: socket.socket) -> str:
+    port = server.getsockname()[1]
+    return f"PORT, AT, CANARY = {port}, ('127.0.0.1', {port}), b'{CANARY}'\n"
+
+
+def test_with_a_granted_network_other_things_than_tcp_can_be_sent(place: Place, server: socket.socket) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listening:
+        listening.bind(server.getsockname())
+        listening.settimeout(5)
+        place.write(place.workspace / "send.py", f"import socket\n{facts_of(server)}{WAYS_TO_SEND['by UDP']}\n")
+        ran = place.run("python3 send.py", place.access(network=True))
+        assert ran == type(ran)(0, "")
+        assert listening.recv(100).decode() == CANARY
+
+
+LEAVE_IN_A_KEYRING = """
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+for ring in (-3, -4, -5):  # of the session, of the user, of the user's sessions
+    added = libc.syscall({add_key}, b"user", b"{name}", b"x", ctypes.c_size_t(1), ctypes.c_int(ring))
+    print(added, ctypes.get_errno())
+"""
+
+
+def test_attack_leave_something_in_the_keyrings_of_the_kernel(filtered: Place) -> None:
+    """They outlive every process, and hold the keys of whoever uses them."""
+    add_key = {"x86_64": 248, "aarch64": 217}[os.uname().machine]
+    name = f"{CANARY}-{os.getpid()}"
+    filtered.write(filtered.workspace / "attack.py", LEAVE_IN_A_KEYRING.format(add_key=add_key, name=name))
+    ran = filtered.run("python3 attack.py")
+    assert ran == type(ran)(0, "-1 1\n" * 3)
+
+
+@pytest.fixture
+def terminal(place: Place) -> Iterator[tuple[int, str]]:
+    """Somebody's shell: what arrives there, and its name."""
+    ours, theirs = os.openpty()
+    os.set_blocking(ours, False)
+    os.fchown(theirs, place.user, -1)
+    yield ours, os.ttyname(theirs)
+    os.close(theirs)
+    os.close(ours)
+
+
+def test_attack_write_to_the_terminal_of_somebody_else(place: Place, terminal: tuple[int, str]) -> None:
+    """It may be the log of a CI service, and what is written there has passed no redaction."""
+    arrives, name = terminal
+    ran = place.run(f"for each in {name} /dev/pts/*; do echo {CANARY} > $each; done")
+    assert f"{name}: " in ran.text
+    with pytest.raises(BlockingIOError):
+        os.read(arrives, 100)
+
+
+def test_attack_read_what_somebody_types(place: Place, terminal: tuple[int, str]) -> None:
+    arrives, name = terminal
+    os.write(arrives, f"{CANARY}\n".encode())
+    assert CANARY not in place.run(f"timeout 1 head -n 1 {name}").text
 
 
 def test_a_granted_network_is_reached(place: Place, server: socket.socket) -> None:
