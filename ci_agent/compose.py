@@ -80,8 +80,7 @@ def run(
         )
         stack.callback(parts.models.close)
         stack.callback(parts.temporary.remove)
-        if settings.lock is not None:
-            stack.enter_context(hold_lock(settings.lock))
+        lock = stack.enter_context(hold_lock(settings.lock)) if settings.lock else None
         journal, recovered = open_journal(place)
         stack.callback(journal.close)
         journal.on_record = observers.record
@@ -96,17 +95,18 @@ def run(
         _warn(warnings, recorder, observers)
         happened = _execute(settings, parts, _Witnesses(recorder, redactor, observers, tracing), cancel)
         happened, changed = _compare(happened, before, guarded)
+        if lock and not lock.is_found():
+            changed = [*changed, lock.path]
         ending = conclude_run(happened, settings, journal_changed=not journal.is_intact(), files_changed=changed)
         _note_proposals(parts, recorder)
         recorder.run_end(ending)
         if tracing:
             tracing.end(ending)
-        document = finish_record(journal, place, keep_journal=settings.keep_journal)
+        record = finish_record(journal, place, keep_journal=settings.keep_journal)
         proposals = _proposed(settings, parts, ending.exit_code)
     if happened.bug is not None:
         raise happened.bug
-    path = place.journal if place.is_product else place.document
-    return RunResult(ending.reason, ending.exit_code, document, path, proposals)
+    return RunResult(ending.reason, ending.exit_code, record.document, settings.transcript and record.path, proposals)
 
 
 def _warn(warnings: Iterable[str], recorder: Recorder, observers: Observers) -> None:

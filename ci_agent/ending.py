@@ -49,7 +49,7 @@ def conclude_run(
     """
     reasons = _reasons(happened, settings)
     if journal_changed:
-        reasons["tampered"] = "the journal of the run was changed by somebody else while the run went on"
+        reasons["tampered"] = "the journal of the run was changed or taken away by somebody else while the run went on"
     elif files_changed:
         files = listed([str(path) for path in files_changed])
         reasons["tampered"] = f"changed while the run went on, which no tool may do: {files}"

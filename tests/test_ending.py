@@ -124,7 +124,7 @@ def test_one_denial_is_enough_when_the_flag_says_so(settings: RunSettings) -> No
 
 def test_a_record_that_somebody_changed_outweighs_a_good_end(settings: RunSettings) -> None:
     assert conclude_run(FINE, settings, journal_changed=True) == RunEnding(
-        "tampered", 9, error="the journal of the run was changed by somebody else while the run went on"
+        "tampered", 9, error="the journal of the run was changed or taken away by somebody else while the run went on"
     )
 
 

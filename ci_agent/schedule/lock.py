@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from ci_agent.errors import BusyError, ConfigurationError
@@ -13,8 +14,22 @@ from ci_agent.errors import BusyError, ConfigurationError
 _LONGEST_NOTE = 32
 
 
+@dataclass(frozen=True, slots=True)
+class HeldLock:
+    path: Path
+    """Absolute."""
+    descriptor: int
+
+    def is_found(self) -> bool:
+        """Whether the next run would find this very lock, and so be told that it is held."""
+        try:
+            return os.path.samestat(os.fstat(self.descriptor), os.lstat(self.path))
+        except OSError:
+            return False
+
+
 @contextmanager
-def hold_lock(path: Path) -> Iterator[None]:
+def hold_lock(path: Path) -> Iterator[HeldLock]:
     """Hold the lock, or raise BusyError at once when another process does.
 
     The file is created when it is missing and stays when the lock is given up: removing it would let two runs
@@ -25,7 +40,7 @@ def hold_lock(path: Path) -> Iterator[None]:
     try:
         _lock(descriptor, path)
         _write_holder(descriptor)
-        yield
+        yield HeldLock(path.absolute(), descriptor)
     finally:
         os.close(descriptor)
 

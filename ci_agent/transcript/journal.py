@@ -17,6 +17,7 @@ from pathlib import Path
 from ci_agent.errors import BusyError, ConfigurationError, RecordError
 from ci_agent.json_types import JsonObject, parse_json
 from ci_agent.transcript.plain_json import json_text
+from ci_agent.transcript.spare_copy import SpareCopy
 
 JOURNAL_SCHEMA = "ci-agent.journal/1"
 
@@ -81,6 +82,7 @@ class Journal:
         self.head = NO_RECORD
         self._descriptor = descriptor
         self._written = hashlib.sha256()
+        self._spare = SpareCopy()
         self._broken: str | None = None
         self._lock = threading.Lock()
 
@@ -97,6 +99,7 @@ class Journal:
             self._broken = "a write to it was interrupted"
             self._write(line)
             self._written.update(line)
+            self._spare.append(line)
             self.records, self.head, self._broken = seq, line_hash(line), None
             if self.on_record is not None:
                 self.on_record(line.decode())
@@ -112,16 +115,20 @@ class Journal:
                 raise self._failure(os.strerror(error.errno or 0)) from error
 
     def read(self) -> JournalContents:
-        """What stands in the file now, also when somebody has removed or replaced its name. Raises RecordError."""
+        """What was written, also when somebody has removed or changed the file. Raises RecordError."""
         with self._reopened() as file:
-            return read_lines(file)
+            return read_lines(self._lines_in(file))
+
+    def lines(self) -> list[bytes]:
+        """The same as bytes, each line with its end."""
+        with self._reopened() as file:
+            return [*self._lines_in(file)]
 
     def is_intact(self) -> bool:
         """Whether the file holds what this journal wrote and nothing else, and is still found under its name.
         Raises RecordError when it cannot be read."""
         with self._reopened() as file:
-            digest = hashlib.file_digest(file, "sha256")
-            return digest.digest() == self._written.digest() and is_same_file(self._descriptor, self.path)
+            return self._holds_what_was_written(file) and self._is_found()
 
     def empty(self) -> None:
         """Remove what an earlier run left. The lock stays: there is no moment in which another run could take it."""
@@ -133,6 +140,25 @@ class Journal:
             with suppress(OSError):  # it is closed nevertheless, and what must not be lost has been synced
                 os.close(self._descriptor)
             self._descriptor = _CLOSED
+            self._spare.close()
+
+    def _lines_in(self, file: BufferedReader) -> Iterable[bytes]:
+        """Those of the spare copy when the file was changed; without a copy, whatever the file holds now."""
+        if not self.records or self._holds_what_was_written(file):
+            return file
+        return self._spare.lines() or file
+
+    def _holds_what_was_written(self, file: BufferedReader) -> bool:
+        digest = hashlib.file_digest(file, "sha256")
+        file.seek(0)
+        return digest.digest() == self._written.digest()
+
+    def _is_found(self) -> bool:
+        folder = self.path.parent
+        try:
+            return os.path.realpath(folder) == str(folder) and is_same_file(self._descriptor, self.path)
+        except OSError:  # its folder was closed, or replaced
+            return False
 
     @contextmanager
     def _reopened(self) -> Iterator[BufferedReader]:

@@ -8,10 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from ci_agent.errors import BusyError, ConfigurationError
+from ci_agent.errors import BusyError, ConfigurationError, RecordError
 from ci_agent.json_types import JsonObject
-from ci_agent.transcript.document import RECORD_MODE, build_document, remove_leftovers, sync_folder, write_document
+from ci_agent.transcript.document import (
+    RECORD_MODE,
+    build_document,
+    document_chunks,
+    remove_leftovers,
+    sync_folder,
+    write_document,
+)
 from ci_agent.transcript.journal import JOURNAL_SUFFIX, PRODUCT_SUFFIX, Journal, JournalContents, open_journal_file
+from ci_agent.transcript.rescue import FinishedRecord, Render, save_record
 
 _FIRST_BYTES = b'{"seq":1,"prev":"'
 
@@ -77,19 +85,24 @@ def open_journal(place: Place) -> OpenedJournal:
     return OpenedJournal(journal, recovered)
 
 
-def finish_record(journal: Journal, place: Place, *, keep_journal: bool = False) -> JsonObject:
-    """Make the document of a run that has ended, put it in its place, and let the journal go; returns the document.
+def finish_record(journal: Journal, place: Place, *, keep_journal: bool = False) -> FinishedRecord:
+    """Make the document of a run that has ended, put it in its place, and let the journal go.
 
-    Raises RecordError when it cannot be placed: the journal then stays, for `transcript recover`.
+    When a command has removed or changed the journal, or taken its folder away, the record is saved all the same: see
+    `save_record`. Raises RecordError when it cannot be placed; a journal that stands where it belongs then stays, for
+    `transcript recover`.
     """
     contents = journal.read()
     document = build_document(_only_valid(contents) if contents.problems else contents)
-    if place.document is not None:
-        write_document(place.document, document)
+    record = FinishedRecord(document, place.document or place.journal)
+    if place.folder is None and not journal.is_intact():
+        record = save_record(record.path, document, _render_lines(journal) if place.is_product else document_chunks)
+    elif place.document is not None:
+        _write_beside_its_journal(place.document, document)
     if not (place.is_product or keep_journal or contents.problems):
         _remove(place)
     journal.close()
-    return document
+    return record
 
 
 def replace_record(transcript: Path, document: JsonObject) -> None:
@@ -106,6 +119,18 @@ def replace_record(transcript: Path, document: JsonObject) -> None:
         if place.journal.stat().st_size == 0:  # opened for its lock alone
             _remove(place)
         journal.close()
+
+
+def _render_lines(journal: Journal) -> Render:
+    """As they were written: each holds the digest of the one before."""
+    return lambda _: (line.decode("utf-8", "replace") for line in journal.lines())
+
+
+def _write_beside_its_journal(path: Path, document: JsonObject) -> None:
+    try:
+        write_document(path, document)
+    except RecordError as error:
+        raise RecordError(f"{error}; its journal is there: ci-agent transcript recover {path}") from error
 
 
 def _temporary_folder() -> Path:

@@ -189,7 +189,7 @@ def record_run(events: list[AgentEvent]) -> Callable[[Path], JsonObject]:
         recorder.note("retry", "the server was overloaded")
         clock.seconds += 0.5
         recorder.run_end(RunEnding("denied", 5, {"answer": 42}))
-        return finish_record(journal, place, keep_journal=True)
+        return finish_record(journal, place, keep_journal=True).document
 
     return record
 

@@ -42,7 +42,7 @@ def finished_run(place: Place, start_recording: StartRecording, *, keep_journal:
     journal, _ = open_journal(place)
     recorder = start_recording(journal)
     recorder.run_end(RunEnding("completed", 0))
-    return finish_record(journal, place, keep_journal=keep_journal)
+    return finish_record(journal, place, keep_journal=keep_journal).document
 
 
 def test_the_journal_stands_beside_the_transcript_and_goes_when_the_document_is_placed(
@@ -79,7 +79,7 @@ def test_without_a_transcript_the_journal_is_private_and_nothing_is_left(
     assert place.folder is not None
     assert place.folder.stat().st_mode & 0o777 == 0o700
     start_recording(journal).run_end(RunEnding("completed", 0))
-    document = finish_record(journal, place)
+    document = finish_record(journal, place).document
     assert document["result"]["reason"] == "completed"
     assert os.listdir(tmp_path) == []
 
@@ -353,16 +353,32 @@ def test_when_the_document_cannot_be_placed_the_journal_stays_for_recovery(
     assert read_journal(place.journal).is_closed
 
 
-def test_a_journal_that_a_tool_damaged_still_gives_a_document_that_says_so_and_stays(
+def test_a_journal_that_a_tool_damaged_is_made_a_document_from_its_copy(
     tmp_path: Path, start_recording: StartRecording
 ) -> None:
+    place = find_place(tmp_path / "t.json")
+    journal, _ = open_journal(place)
+    recorder = start_recording(journal)
+    place.journal.write_bytes(b"garbage\n")
+    recorder.run_end(RunEnding("tampered", 9))
+    document = finish_record(journal, place).document
+    assert (document["result"]["reason"], document["integrity"]["problems"]) == ("tampered", [])
+    assert (document["integrity"]["complete"], document["integrity"]["records"]) == (True, 2)
+    assert os.listdir(tmp_path) == ["t.json"]
+    assert verify(tmp_path / "t.json") == []
+
+
+def test_without_a_copy_a_damaged_journal_still_gives_a_document_that_says_so_and_stays(
+    tmp_path: Path, start_recording: StartRecording, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
     place = find_place(tmp_path / "t.json")
     journal, _ = open_journal(place)
     recorder = start_recording(journal)
     with place.journal.open("ab") as file:
         file.write(b'{"seq":2,"kind":"call_end","call":"x"}\ngarbage\n')
     recorder.run_end(RunEnding("tampered", 9))
-    document = finish_record(journal, place)
+    document = finish_record(journal, place).document
     assert document["result"]["reason"] == "tampered"
     assert document["integrity"]["problems"] == [
         "line 2: does not continue the record before it: one of the two was changed",
