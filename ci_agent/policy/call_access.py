@@ -17,6 +17,7 @@ from ci_agent.policy.decide import Policy
 from ci_agent.policy.facts import ExecFact, FileFact
 from ci_agent.policy.gathering.site import Site
 from ci_agent.policy.judging.judge import Call, Verdict, judge
+from ci_agent.policy.judging.judge_arguments import CallArguments
 from ci_agent.policy.matchers.path_globs import Part, parse_path_glob
 from ci_agent.policy.matchers.reach import AnchoredGlob
 from ci_agent.policy.programs.told_writes import TELLING, tells_writes
@@ -42,7 +43,7 @@ class Closed:
 
 def judge_again(policy: Policy, arguments: JsonObject) -> Sequence[Verdict] | None:
     """What one call of `bash` does and is allowed by; None when the policy does not allow it, as things are now."""
-    verdicts = judge(Call(policy.site, policy.rules, "bash", arguments))
+    verdicts = judge(Call(policy.rules, CallArguments(policy.site, "bash", arguments)))
     return verdicts if verdicts and all(verdict.holds for verdict in verdicts) else None
 
 

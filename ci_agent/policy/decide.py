@@ -21,6 +21,7 @@ from ci_agent.policy.judging.decision import decision_of, denied
 from ci_agent.policy.judging.denials import Denials
 from ci_agent.policy.judging.grants import permits_address
 from ci_agent.policy.judging.judge import Call, judge
+from ci_agent.policy.judging.judge_arguments import CallArguments
 from ci_agent.policy.matchers.reach import Anchors
 from ci_agent.policy.programs.interpret import interpret as interpret_program
 from ci_agent.policy.protected import Surroundings, guard_read, guard_write
@@ -84,7 +85,7 @@ class Policy:
         """
         on_denied = self.source.on_denied
         try:
-            call = Call(self.site, self.rules, tool, arguments, exhausted)
+            call = Call(self.rules, CallArguments(self.site, tool, arguments), exhausted)
             return decision_of(call, judge(call), on_denied)
         except BoundExceededError as error:
             return denied("limit", str(error), on_denied)
@@ -126,6 +127,8 @@ class Policy:
             guarded = guard_read(path, around, by_tool=True)
         fact = FileFact(access, path, path, is_folder=access == "list", guarded=guarded)
         rules = self.rules.for_tool(tool)
-        forbidden = Denials(self.site, self.rules, tool, {}, DiskBudget(), self.second_names).of_path(fact)
+        denials = Denials(self.rules, CallArguments(self.site, tool, {}), DiskBudget(), self.second_names)
+        if denials.of_path(fact) is not None:
+            return False
         near = {rule.id: rule for _, rule in rules.paths.near(fact.names)}
-        return forbidden is None and any(file_refusal(rule.reach or (), fact) is None for rule in near.values())
+        return any(file_refusal(rule.reach or (), fact) is None for rule in near.values())

@@ -33,6 +33,8 @@ class CompiledTest:
     reach: Reach
     """Of `path`; of `command`, the workspace."""
     hosts: HostSet | None
+    is_plain: bool
+    """There are tests that the value alone passes or fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,4 +96,5 @@ def _test(selector: str, tests: Mapping[str, Json], rule: Rule, anchors: Anchors
         test=test,
         reach=_workspace(anchors) if test.command is not None else _anchored(test.path or (), rule, anchors),
         hosts=None if test.host is None else host_set(test.host),
+        is_plain=test.is_plain,
     )

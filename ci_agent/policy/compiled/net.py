@@ -108,7 +108,7 @@ def forbids_request(rule: NetRule, request: NetFact) -> bool:
     """Whether a deny rule's matchers, as far as they are written, are about the request."""
     url = request.url
     return (
-        (rule.hosts is None or _may_be_host(rule.hosts, url))
+        (rule.hosts is None or may_be_host(rule.hosts, url))
         and (rule.schemes is None or url.scheme in rule.schemes)
         and (rule.ports is None or url.port in rule.ports)
         and (rule.methods is None or request.method in rule.methods)
@@ -139,7 +139,8 @@ def equivalents(address: Address) -> Iterator[Address]:
     yield from (each for each in inner if each is not None)
 
 
-def _may_be_host(hosts: HostSet, url: Url) -> bool:
+def may_be_host(hosts: HostSet, url: Url) -> bool:
+    """Whether a deny rule's hosts are about the host: in doubt they are."""
     if hosts.any_public:
         return True
     return (url.address is None and hosts.has_name(url.host)) or any(map(hosts.has_address, addresses_of(url)))

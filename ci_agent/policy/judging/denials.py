@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
-from ci_agent.json_types import JsonObject
 from ci_agent.policy.compiled.coverage import has, may_mean
 from ci_agent.policy.compiled.match import CompiledRule
 from ci_agent.policy.compiled.net import forbids_request
@@ -16,9 +15,8 @@ from ci_agent.policy.disk import DiskBudget, Entry, Listing, walk
 from ci_agent.policy.facts import ExecFact, Fact, FileFact, NetFact, ToolFact, UnknownFact
 from ci_agent.policy.gathering.repositories import tracked_names
 from ci_agent.policy.gathering.second_names import SecondNames
-from ci_agent.policy.gathering.site import Site
 from ci_agent.policy.gathering.tool_facts import FILE_TOOLS
-from ci_agent.policy.judging.judge_arguments import arguments_may_match, named_files
+from ci_agent.policy.judging.judge_arguments import CallArguments, arguments_may_match, named_files
 from ci_agent.policy.matchers.reach import Names, fold, fold_all, fold_names, names_of
 from ci_agent.policy.words import EVERYTHING
 
@@ -42,14 +40,20 @@ class Forbidden(NamedTuple):
 class Denials:
     """What one call is held against."""
 
-    site: Site
     index: RuleIndex
-    tool: str
-    arguments: JsonObject
+    arguments: CallArguments
     budget: DiskBudget
     second_names: SecondNames
     answers: dict[Hashable, _Found | None] = field(default_factory=dict)
     """What has been found beneath folders, for each question that was asked."""
+
+    @property
+    def tool(self) -> str:
+        return self.arguments.tool
+
+    @property
+    def root(self) -> Path:
+        return self.arguments.site.workspace.root
 
     def of(self, fact: Fact) -> Iterator[Forbidden]:
         """Every deny rule that forbids the fact, in order of its parts."""
@@ -79,7 +83,7 @@ class Denials:
 
     def _of_command(self, command: ExecFact) -> Iterator[Forbidden]:
         for rule in self.index.for_tool("bash").denied_programs.candidates(command):
-            if _is_about_command(rule, command) and arguments_may_match(self.site, rule, self.arguments):
+            if _is_about_command(rule, command) and arguments_may_match(rule, self.arguments):
                 yield Forbidden(rule, command)
         for file in (*command.files, *command.perhaps):
             yield from self._of_file(file)
@@ -88,7 +92,7 @@ class Denials:
 
     def _of_tool(self, fact: ToolFact) -> Iterator[Forbidden]:
         for rule in self._rules_for(fact):
-            if _is_about_tool(rule, fact) and arguments_may_match(self.site, rule, fact.arguments):
+            if _is_about_tool(rule, fact) and arguments_may_match(rule, self.arguments):
                 yield Forbidden(rule, fact)
         files = fact.files if fact.name in FILE_TOOLS else tuple(self._named_files(fact))
         for file in files:
@@ -103,7 +107,7 @@ class Denials:
 
     def _named_files(self, fact: ToolFact) -> Iterator[FileFact]:
         for rule in self.index.for_tool(fact.name).testing_paths:
-            yield from named_files(self.site, rule, fact.arguments)
+            yield from named_files(rule, self.arguments)
 
     def _of_request(self, request: NetFact, tool: str) -> Iterator[Forbidden]:
         for rule in self.index.for_tool(tool).denied_hosts.candidates(request.url):
@@ -127,7 +131,7 @@ class Denials:
 
     def _brought(self, denies: FileDenies, fact: FileFact, source: Path) -> Iterator[Forbidden]:
         """The first file that a rule forbids, of those that a folder brings to where it is copied or moved."""
-        for above, listing in walk(source, self.budget.at(source, self.site.workspace.root)):
+        for above, listing in walk(source, self.budget.at(source, self.root)):
             start = (*fold_names(fact.names), *fold_names(above))
             rule = denies.about_any(start, listing.names)
             if rule is not None:
@@ -174,7 +178,7 @@ class Denials:
 
     def _beneath(self, denies: FileDenies, fact: FileFact) -> Iterator[_Found]:
         """Also where a link there leads, and by other names of files."""
-        root = self.site.workspace.root
+        root = self.root
         # Where the whole workspace is meant, each other name of what is in it comes by itself.
         by_inode = fact.effect in ("read", "write") and not (fact.selection == EVERYTHING and fact.path == root)
         looked_at = 0

@@ -4,7 +4,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ci_agent.hooks import DecisionCode
-from ci_agent.json_types import JsonObject
 from ci_agent.policy.compiled.fitting import next_gap
 from ci_agent.policy.compiled.match import CompiledRule
 from ci_agent.policy.compiled.net import (
@@ -20,7 +19,7 @@ from ci_agent.policy.compiled.rule_index import ToolRules
 from ci_agent.policy.facts import ExecFact, FileFact, NetFact, ToolFact
 from ci_agent.policy.gathering.site import Site
 from ci_agent.policy.gathering.tool_facts import FILE_TOOLS
-from ci_agent.policy.judging.judge_arguments import arguments_refusal
+from ci_agent.policy.judging.judge_arguments import CallArguments, arguments_refusal
 from ci_agent.policy.matchers.command_patterns import TokenPattern
 from ci_agent.policy.matchers.reach import names_of
 from ci_agent.policy.protected import FREE
@@ -43,7 +42,7 @@ _FITS = 1_000
 """Progress of a rule whose command fits; what it stopped at lies beyond the words."""
 
 
-def tool_refusal(site: Site, rule: CompiledRule, fact: ToolFact) -> Refusal | None:
+def tool_refusal(rule: CompiledRule, fact: ToolFact, arguments: CallArguments) -> Refusal | None:
     """None: the rule grants the call of a tool other than the shell."""
     if rule.commands is not None or (rule.net.is_written and not fact.requests):
         return Refusal("it is about other tools", 0)
@@ -56,7 +55,7 @@ def tool_refusal(site: Site, rule: CompiledRule, fact: ToolFact) -> Refusal | No
         why = request_refusal(rule.net, request)
         if why is not None:
             return Refusal(why, 1, about=request)
-    why = arguments_refusal(site, rule, fact.name, fact.arguments)
+    why = arguments_refusal(rule, arguments)
     return None if why is None else Refusal(why, 2)
 
 
@@ -65,7 +64,7 @@ def _lets_set(pattern: TokenPattern, name: str) -> bool:
     return pattern.spells(name) if changes_what_runs(name) else pattern.matches(name)
 
 
-def exec_refusal(site: Site, rule: CompiledRule, fact: ExecFact, arguments: JsonObject) -> Refusal | None:
+def exec_refusal(rule: CompiledRule, fact: ExecFact, arguments: CallArguments) -> Refusal | None:
     """None: the rule grants the command with its environment, its files and its requests."""
     gap = next_gap(rule.commands or (), fact)
     if gap is not None:
@@ -73,7 +72,7 @@ def exec_refusal(site: Site, rule: CompiledRule, fact: ExecFact, arguments: Json
     for name in fact.assignments:
         if not any(_lets_set(pattern, name) for pattern in rule.env or ()):
             return Refusal(f"it does not list {name} in env", _FITS)
-    refusal = _folder_refusal(site, rule, fact)
+    refusal = _folder_refusal(arguments.site, rule, fact)
     if refusal is not None:
         return refusal
     for file in fact.files:
@@ -84,7 +83,7 @@ def exec_refusal(site: Site, rule: CompiledRule, fact: ExecFact, arguments: Json
         why = request_refusal(rule.net, request)
         if why is not None:
             return Refusal(why, _FITS + 2, about=request)
-    why = arguments_refusal(site, rule, "bash", arguments)
+    why = arguments_refusal(rule, arguments)
     return None if why is None else Refusal(why, _FITS + 3)
 
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final, NamedTuple
 
-from ci_agent.json_types import JsonObject
 from ci_agent.policy.compiled.match import CompiledRule
 from ci_agent.policy.compiled.reaching import file_refusal
 from ci_agent.policy.compiled.rule_index import (
@@ -20,10 +19,10 @@ from ci_agent.policy.disk import DiskBudget
 from ci_agent.policy.facts import ExecFact, Fact, FileFact, ToolFact, UnknownFact
 from ci_agent.policy.gathering.second_names import SecondNames
 from ci_agent.policy.gathering.shell_facts import shell_facts
-from ci_agent.policy.gathering.site import Site
 from ci_agent.policy.gathering.tool_facts import FILE_TOOLS, tool_facts
 from ci_agent.policy.judging.denials import Denials, Forbidden
 from ci_agent.policy.judging.grants import Refusal, exec_refusal, redirect_refusal, tool_refusal
+from ci_agent.policy.judging.judge_arguments import CallArguments
 
 _FEW: Final = 16
 
@@ -32,12 +31,14 @@ _FEW: Final = 16
 class Call:
     """One call of a tool, and what it is decided by."""
 
-    site: Site
     rules: RuleIndex
-    tool: str
-    arguments: JsonObject
+    arguments: CallArguments
     exhausted: frozenset[str] = frozenset()
     """Ids of allow rules that grant nothing any more."""
+
+    @property
+    def tool(self) -> str:
+        return self.arguments.tool
 
 
 class Verdict(NamedTuple):
@@ -55,13 +56,12 @@ class Verdict(NamedTuple):
 
 def judge(call: Call) -> list[Verdict]:
     """A verdict for each fact, in the order of the call; BoundExceededError when the disk holds too much to look at."""
-    budget = DiskBudget()
-    second_names = SecondNames(call.site.workspace.root, budget)
-    denials = Denials(call.site, call.rules, call.tool, call.arguments, budget, second_names)
+    budget, site, arguments = DiskBudget(), call.arguments.site, call.arguments
+    denials = Denials(call.rules, arguments, budget, SecondNames(site.workspace.root, budget))
     facts = (
-        shell_facts(call.site, call.arguments, budget)
+        shell_facts(site, arguments.values, budget)
         if call.tool == "bash"
-        else tool_facts(call.site, call.tool, call.arguments)
+        else tool_facts(site, call.tool, arguments.values)
     )
     verdicts: dict[int, Verdict] = {}
     granting: dict[str, CompiledRule] = {}
@@ -99,9 +99,9 @@ def _granting_rule(call: Call, fact: Fact, granting: Iterable[CompiledRule]) -> 
 
 def _refusal(call: Call, rule: CompiledRule, fact: ExecFact | ToolFact | FileFact) -> Refusal | None:
     if isinstance(fact, ExecFact):
-        return exec_refusal(call.site, rule, fact, call.arguments)
+        return exec_refusal(rule, fact, call.arguments)
     if isinstance(fact, ToolFact):
-        return tool_refusal(call.site, rule, fact)
+        return tool_refusal(rule, fact, call.arguments)
     return redirect_refusal(rule, fact)
 
 

@@ -1,17 +1,19 @@
 """Whether the arguments of a call pass a rule's `args` and `only`."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from itertools import islice
-from typing import Final
+from typing import Final, TypeAlias
 
 from ci_agent.json_types import Json, JsonObject
 from ci_agent.policy.compiled.coverage import may_mean
 from ci_agent.policy.compiled.fitting import next_gap
 from ci_agent.policy.compiled.match import CompiledRule, CompiledTest
-from ci_agent.policy.compiled.net import NetRule, forbids_request, request_refusal
+from ci_agent.policy.compiled.net import NetRule, may_be_host, request_refusal
 from ci_agent.policy.compiled.reaching import file_refusal, forbids_path
 from ci_agent.policy.disk import DiskBudget
-from ci_agent.policy.facts import ExecFact, FileFact, NetFact, UnknownFact
+from ci_agent.policy.effects import FileEffect
+from ci_agent.policy.facts import ExecFact, Fact, FileFact, NetFact, UnknownFact
 from ci_agent.policy.gathering.file_facts import Place, file_fact
 from ci_agent.policy.gathering.shell_facts import script_facts
 from ci_agent.policy.gathering.site import Site
@@ -22,7 +24,6 @@ from ci_agent.policy.matchers.argument_tests import (
     Mismatch,
     Missing,
     Verdict,
-    conjunction,
     judge_plainly,
     select,
 )
@@ -48,101 +49,165 @@ _JUDGED_BY_EVERY_RULE: Final = {
 """Arguments that a rule with `only` need not name: its matchers judge them anyway, or they are the text to write."""
 
 
-def arguments_refusal(site: Site, rule: CompiledRule, tool: str, arguments: JsonObject) -> str | None:
+_Selected: TypeAlias = list[Json | Missing | Mismatch]
+
+
+@dataclass(frozen=True, slots=True)
+class CallArguments:
+    """The arguments of one call, and what has been found out about them: many rules may ask the same."""
+
+    site: Site
+    tool: str
+    values: JsonObject
+    budget: DiskBudget = field(default_factory=DiskBudget)
+    """For all that is looked up about values."""
+    refusals: dict[str, str | None] = field(default_factory=dict)
+    """By the id of the allow rule."""
+    matches: dict[str, bool] = field(default_factory=dict)
+    """By the id of the deny rule."""
+    selected: dict[str, _Selected] = field(default_factory=dict)
+    files: dict[tuple[str, FileEffect], FileFact | None] = field(default_factory=dict)
+    requests: dict[str, NetFact | None] = field(default_factory=dict)
+    scripts: dict[str, tuple[Fact, ...]] = field(default_factory=dict)
+
+    def file(self, text: str, effect: FileEffect) -> FileFact | None:
+        """What a value means as a path; None for none."""
+        if (text, effect) not in self.files:
+            place = Place(self.site.workspace.root, self.budget, "", by_tool=True)
+            fact = file_fact(self.site, text, effect, place)
+            self.files[text, effect] = fact if isinstance(fact, FileFact) else None
+        return self.files[text, effect]
+
+    def request(self, text: str) -> NetFact | None:
+        """What a value means as a URL; None for none."""
+        if text not in self.requests:
+            try:
+                self.requests[text] = NetFact(parse_url(text), "GET")
+            except InvalidUrlError:
+                self.requests[text] = None
+        return self.requests[text]
+
+    def script(self, text: str) -> tuple[Fact, ...]:
+        """What a value means as a command line."""
+        if text not in self.scripts:
+            self.scripts[text] = script_facts(self.site, text, self.budget)
+        return self.scripts[text]
+
+
+def arguments_refusal(rule: CompiledRule, arguments: CallArguments) -> str | None:
     """Why an allow rule's `args` or `only` do not pass; None: they do."""
+    if not (rule.args or rule.rule.only):
+        return None
+    if rule.id not in arguments.refusals:
+        arguments.refusals[rule.id] = _refusal(rule, arguments)
+    return arguments.refusals[rule.id]
+
+
+def _refusal(rule: CompiledRule, arguments: CallArguments) -> str | None:
     if rule.rule.only:
-        named = {test.selector.argument for test in rule.args} | _JUDGED_BY_EVERY_RULE.get(tool, frozenset())
-        extra = sorted(set(arguments) - named)
+        named = {test.selector.argument for test in rule.args} | _JUDGED_BY_EVERY_RULE.get(arguments.tool, frozenset())
+        extra = sorted(set(arguments.values) - named)
         if extra:
             return f"it takes no argument {extra[0]!r} (only)"
     for test in rule.args:
         for value in _selected(test, arguments):
-            if _allow_verdict(site, test, value) != "passes":
+            if _allow_verdict(test, value, arguments) != "passes":
                 return f"the argument {test.selector.text} {_shortcoming(test.test, value)}"
     return None
 
 
-def arguments_may_match(site: Site, rule: CompiledRule, arguments: JsonObject) -> bool:
+def arguments_may_match(rule: CompiledRule, arguments: CallArguments) -> bool:
     """Whether a deny rule's `args` are about the call: each selector picks a value that passes or cannot be judged."""
-    return all(
-        any(_deny_verdict(site, test, value) != "fails" for value in _selected(test, arguments)) for test in rule.args
-    )
+    if not rule.args:
+        return True
+    if rule.id not in arguments.matches:
+        arguments.matches[rule.id] = all(
+            any(_deny_verdict(test, value, arguments) != "fails" for value in _selected(test, arguments))
+            for test in rule.args
+        )
+    return arguments.matches[rule.id]
 
 
-def named_files(site: Site, rule: CompiledRule, arguments: JsonObject) -> Iterator[FileFact]:
+def named_files(rule: CompiledRule, arguments: CallArguments) -> Iterator[FileFact]:
     """Files that the call may read or write: the arguments that an allow rule tests as paths."""
+    effects: tuple[FileEffect, ...] = ("read", "write")
     for test in rule.args:
-        if test.test.path is None:
-            continue
-        for value in _selected(test, arguments):
-            if isinstance(value, str):
-                for effect in ("read", "write"):
-                    fact = file_fact(site, value, effect, _place(site, test))
-                    if isinstance(fact, FileFact):
-                        yield fact
+        values = _selected(test, arguments) if test.test.path is not None else []
+        for text in (value for value in values if isinstance(value, str)):
+            for fact in (arguments.file(text, effect) for effect in effects):
+                if fact is not None:
+                    yield fact._replace(argument=test.selector.argument)
 
 
-def _selected(test: CompiledTest, arguments: JsonObject) -> list[Json | Missing | Mismatch]:
-    values = list(islice(select(test.selector, arguments), MAX_VALUES + 1))
-    if len(values) > MAX_VALUES:
-        raise BoundExceededError(f"the argument {test.selector.text} holds more than {MAX_VALUES} values")
+def _selected(test: CompiledTest, arguments: CallArguments) -> _Selected:
+    values = arguments.selected.get(test.selector.text)
+    if values is None:
+        values = list(islice(select(test.selector, arguments.values), MAX_VALUES + 1))
+        if len(values) > MAX_VALUES:
+            raise BoundExceededError(f"the argument {test.selector.text} holds more than {MAX_VALUES} values")
+        arguments.selected[test.selector.text] = values
     return values
 
 
-def _allow_verdict(site: Site, test: CompiledTest, value: Json | Missing | Mismatch) -> Verdict:
+def _allow_verdict(test: CompiledTest, value: Json | Missing | Mismatch, arguments: CallArguments) -> Verdict:
     if isinstance(value, Missing):
         return "passes" if test.test.absent else "fails"
     if isinstance(value, Mismatch) or test.test.absent:
         return "fails"
-    return conjunction(_verdicts(site, test, value, denies=False))
+    return _verdict(test, value, arguments, denies=False)
 
 
-def _deny_verdict(site: Site, test: CompiledTest, value: Json | Missing | Mismatch) -> Verdict:
+def _deny_verdict(test: CompiledTest, value: Json | Missing | Mismatch, arguments: CallArguments) -> Verdict:
     if isinstance(value, Missing):
         return "passes" if test.test.absent else "fails"
     if isinstance(value, Mismatch):
         return "cannot_judge"
-    return "fails" if test.test.absent else conjunction(_verdicts(site, test, value, denies=True))
+    return "fails" if test.test.absent else _verdict(test, value, arguments, denies=True)
 
 
-def _verdicts(site: Site, test: CompiledTest, value: Json, *, denies: bool) -> Iterator[Verdict]:
-    yield judge_plainly(test.test, value)
+def _verdict(test: CompiledTest, value: Json, arguments: CallArguments, *, denies: bool) -> Verdict:
+    plainly: Verdict = judge_plainly(test.test, value) if test.is_plain else "passes"
+    if plainly == "fails":
+        return "fails"
     if test.test.path is not None:
-        yield _judge_path(site, test, value, denies=denies)
-    if test.hosts is not None:
-        yield _judge_host(test, value, denies=denies)
-    if test.test.command is not None:
-        yield _judge_command(site, test, value, denies=denies)
+        read = _judge_path(test, value, arguments, denies=denies)
+    elif test.hosts is not None:
+        read = _judge_host(test, value, arguments, denies=denies)
+    elif test.test.command is not None:
+        read = _judge_command(test, value, arguments, denies=denies)
+    else:
+        return plainly
+    return read if plainly == "passes" or read == "fails" else plainly
 
 
-def _judge_path(site: Site, test: CompiledTest, value: Json, *, denies: bool) -> Verdict:
+def _judge_path(test: CompiledTest, value: Json, arguments: CallArguments, *, denies: bool) -> Verdict:
     """Nobody knows what the tool does with a file, so it must be one that may be written; a folder may be listed."""
-    fact = file_fact(site, value, "write", _place(site, test)) if isinstance(value, str) else None
-    if not isinstance(fact, FileFact):
+    fact = arguments.file(value, "write") if isinstance(value, str) else None
+    if fact is None:
         return "cannot_judge"
     if fact.is_folder:
+        site = arguments.site
         alone = guard_write(fact.path, site.workspace.root, site.around, by_tool=True)
         fact = fact._replace(effect="list", guarded=alone)
     passes = forbids_path(test.reach, fact) if denies else file_refusal(test.reach, fact) is None
     return "passes" if passes else "fails"
 
 
-def _judge_host(test: CompiledTest, value: Json, *, denies: bool) -> Verdict:
-    try:
-        request = NetFact(parse_url(value), "GET") if isinstance(value, str) else None
-    except InvalidUrlError:
-        request = None
+def _judge_host(test: CompiledTest, value: Json, arguments: CallArguments, *, denies: bool) -> Verdict:
+    request = arguments.request(value) if isinstance(value, str) else None
     if request is None:
         return "cannot_judge"
-    rule = NetRule(test.hosts, None, None, None)
-    passes = forbids_request(rule, request) if denies else request_refusal(rule, request) is None
+    if denies:
+        passes = test.hosts is None or may_be_host(test.hosts, request.url)
+    else:
+        passes = request_refusal(NetRule(test.hosts, None, None, None), request) is None
     return "passes" if passes else "fails"
 
 
-def _judge_command(site: Site, test: CompiledTest, value: Json, *, denies: bool) -> Verdict:
+def _judge_command(test: CompiledTest, value: Json, arguments: CallArguments, *, denies: bool) -> Verdict:
     if not isinstance(value, str):
         return "cannot_judge"
-    facts = script_facts(site, value, DiskBudget())
+    facts = arguments.script(value)
     patterns = test.test.command or ()
     if denies:
         unclear = any(isinstance(fact, UnknownFact) for fact in facts)
@@ -169,7 +234,3 @@ def _shortcoming(test: ArgumentTest, value: Json | Missing | Mismatch) -> str:
     if value is MISSING:
         return "is missing"
     return "is not of the type that it is tested for" if value is MISMATCH else "does not pass its test"
-
-
-def _place(site: Site, test: CompiledTest) -> Place:
-    return Place(site.workspace.root, DiskBudget(), test.selector.argument, by_tool=True)

@@ -66,6 +66,11 @@ class ArgumentTest:
     command: tuple[CommandPattern, ...] | None = None
     absent: bool = False
 
+    @property
+    def is_plain(self) -> bool:
+        """It has tests that need no knowledge of folders or shells."""
+        return any(part is not None for part in (self.enum, self.regex, self.min, self.max, self.types))
+
 
 def parse_argument_selector(text: str) -> Selector:
     """Read `title`, `spec.image`, `files[].path` or `labels[]`; a backslash makes a dot part of a key."""
@@ -120,13 +125,11 @@ def type_name(value: Json) -> str:
 
 
 def judge_plainly(test: ArgumentTest, value: Json) -> Verdict:
-    """Everything that needs no knowledge of folders or shells: `enum`, `regex`, `min`, `max`, `type`."""
-    return conjunction(_plain_verdicts(test, value))
+    """Everything that needs no knowledge of folders or shells: `enum`, `regex`, `min`, `max`, `type`.
 
-
-def conjunction(verdicts: Iterator[Verdict]) -> Verdict:
-    """All of them together: one failure fails, else one that cannot be judged leaves it open."""
-    seen = set(verdicts)
+    One failure fails, else one that cannot be judged leaves it open.
+    """
+    seen = set(_plain_verdicts(test, value))
     if "fails" in seen:
         return "fails"
     return "cannot_judge" if "cannot_judge" in seen else "passes"
@@ -162,6 +165,10 @@ def _said(passes: bool) -> Verdict:
 
 
 def _judge_enum(options: Sequence[Json], value: Json) -> Verdict:
+    if isinstance(value, str):
+        # The most usual values, of which a call may hold many.
+        is_about = any(isinstance(option, str) for option in options)
+        return "passes" if value in options else "fails" if is_about else "cannot_judge"
     if any(_same(option, value) for option in options):
         return "passes"
     return "fails" if any(_kind(option) == _kind(value) for option in options) else "cannot_judge"

@@ -16,6 +16,7 @@ from ci_agent.policy.gathering.site import Site
 from ci_agent.policy.gathering.tool_facts import FILE_TOOLS
 from ci_agent.policy.judging.grants import exec_refusal, redirect_refusal, tool_refusal
 from ci_agent.policy.judging.judge import Call, judge
+from ci_agent.policy.judging.judge_arguments import CallArguments
 from ci_agent.policy.matchers.argument_tests import type_name
 from ci_agent.policy.matchers.reach import Anchors
 from ci_agent.policy.matchers.wildcards import escape
@@ -38,7 +39,7 @@ def needed_rules(policy: Policy, tool: str, arguments: JsonObject) -> list[Rule]
     Raises NotSuggestedError when one of the facts is nothing that a tool should propose to allow.
     """
     rules: list[Rule] = []
-    verdicts = judge(Call(policy.site, policy.rules, tool, arguments))
+    verdicts = judge(Call(policy.rules, CallArguments(policy.site, tool, arguments)))
     # Commands come first: what is redirected to them is within their reach.
     for verdict in sorted(verdicts, key=lambda each: isinstance(each.fact, FileFact)):
         if verdict.forbidden:
@@ -161,15 +162,16 @@ def _pinned(value: Json) -> JsonObject:
 def _grants(site: Site, rule: Rule, fact: Fact, arguments: JsonObject) -> bool:
     """Whether a rule that is proposed for another fact of the call grants this one as well."""
     compiled = compile_rule(rule, Anchors(site.workspace.root, site.around.home), "record")
+    given = CallArguments(site, fact.name if isinstance(fact, ToolFact) else "bash", arguments)
     match fact:
         case ExecFact():
-            return rule.command is not None and exec_refusal(site, compiled, fact, arguments) is None
+            return rule.command is not None and exec_refusal(compiled, fact, given) is None
         case FileFact():
             reads = fact.effect in ("read", "list")
             # The input of a group or a loop is within reach of the commands that it is for.
             is_about = rule.tools == ("read" if reads else "write",) or (reads and rule.command is not None)
             return is_about and redirect_refusal(replace(compiled, commands=None), fact) is None
         case ToolFact():
-            return fact.name in rule.tools and tool_refusal(site, compiled, fact) is None
+            return fact.name in rule.tools and tool_refusal(compiled, fact, given) is None
         case UnknownFact():
             return False
