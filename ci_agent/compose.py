@@ -20,6 +20,7 @@ from ci_agent.hooks import FinishedTurn, GetMessages, Hooks
 from ci_agent.json_types import JsonObject
 from ci_agent.messages import Message, TextContent, UserMessage
 from ci_agent.policy.counting import create_before_tool_call
+from ci_agent.precautions.closed_files import ClosedFiles, watch_closed_files
 from ci_agent.precautions.fingerprints import Fingerprints, changed_since, take_fingerprints
 from ci_agent.process import Processes, open_processes
 from ci_agent.prompts import build_user_prompt
@@ -87,14 +88,16 @@ def run(
         recorder = Recorder(journal, redactor, _now, time.monotonic)
         guarded = guarded_files(settings)
         before = take_fingerprints(guarded)
+        closed = stack.enter_context(watch_closed_files(parts.closed))
         processes.prepare()
         warnings = list(warnings_of(settings, parts, processes, cancel))  # where it fails, nothing has begun
         recorder.run_start(start_of_run(settings, parts))
         for line in first_lines(settings, parts, place, recovered):
             observers.note(line)
         _warn(warnings, recorder, observers)
-        happened = _execute(settings, parts, _Witnesses(recorder, redactor, observers, tracing), cancel)
+        happened = _execute(settings, parts, _Witnesses(recorder, redactor, observers, tracing), closed, cancel)
         happened, changed = _compare(happened, before, guarded)
+        changed = [*changed, *closed.displaced()]
         if lock and not lock.is_found():
             changed = [*changed, lock.path]
         ending = conclude_run(happened, settings, journal_changed=not journal.is_intact(), files_changed=changed)
@@ -167,12 +170,15 @@ class _Witnesses:
     trace: "RunTrace | None"
 
 
-def _execute(settings: RunSettings, parts: RunParts, witnesses: _Witnesses, cancel: CancelToken) -> Happened:
+def _execute(
+    settings: RunSettings, parts: RunParts, witnesses: _Witnesses, closed: ClosedFiles, cancel: CancelToken
+) -> Happened:
     """The loop under its hooks, from the prompt to the reason why it ended."""
     recorder, observers, trace = witnesses.recorder, witnesses.observers, witnesses.trace
     own_cancel = cancel.child()
     watch = LimitWatch(parts.limits)
-    guard = Guard([watch.before_tool_call, create_before_tool_call(parts.policy)], own_cancel.cancel)
+    hooks = [closed.before_tool_call, watch.before_tool_call, create_before_tool_call(parts.policy)]
+    guard = Guard(hooks, own_cancel.cancel)
     config = LoopConfig(
         model=parts.model,
         stream_fn=parts.models.stream_fn,

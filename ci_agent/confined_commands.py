@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 
 from ci_agent.errors import ConfigurationError, ToolError
 from ci_agent.json_types import JsonObject
-from ci_agent.policy.call_access import call_access, closed_places, folders_of_git, judge_again
+from ci_agent.policy.call_access import Closed, call_access, closed_places, folders_of_git, judge_again
 from ci_agent.policy.decide import Policy
 from ci_agent.policy.judging.judge import Verdict
 from ci_agent.policy.protected import Surroundings
@@ -50,8 +50,7 @@ def create_confine(
 
     `secret_files`: to be closed beside those in home folders, whatever a rule spells.
     """
-    places = secret_places(filter(None, (policy.site.around.home, _home_of_user())))
-    closed = closed_places(policy, places, secret_files)
+    closed = _closed(policy, secret_files)
     apart = ruleset_without_sandbox(landlock.abi()) if sandbox.kind == "none" else None
 
     def confine_call(arguments: JsonObject) -> Confined:
@@ -73,6 +72,23 @@ def create_confine(
         return Confined(confinement, environment, explanation, None if access.network else _WITHOUT_NETWORK)
 
     return confine_call
+
+
+def closed_where_commands_write(policy: Policy, sandbox: Sandbox, secret_files: Iterable[Path] = ()) -> Iterator[Path]:
+    """What no command may read and some command might move: it lies where a rule lets one write."""
+    if sandbox.kind == "none" or not policy.can_allow("bash"):
+        return
+    closed = _closed(policy, secret_files)
+    reach = [glob for rule in policy.rules.for_tool("bash").allow for glob in rule.reach or ()]
+    starts = [str(policy.site.workspace.root), *(os.path.join("/", *glob.prefix) for glob in reach)]
+    for place in (*closed.denied, *closed.secrets):
+        if any(lies_in(str(place), start) for start in starts):
+            yield place
+
+
+def _closed(policy: Policy, secret_files: Iterable[Path]) -> Closed:
+    places = secret_places(filter(None, (policy.site.around.home, _home_of_user())))
+    return closed_places(policy, places, secret_files)
 
 
 def create_confine_reader(sandbox: Sandbox) -> ConfineReader:

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from ci_agent.ci_services.environment import real_path
-from ci_agent.confined_commands import create_confine, create_confine_reader
+from ci_agent.confined_commands import closed_where_commands_write, create_confine, create_confine_reader
 from ci_agent.errors import ConfigurationError
 from ci_agent.json_types import JsonObject
 from ci_agent.policy.decide import Policy, compile_policy
@@ -59,6 +59,8 @@ class RunParts:
     sandbox: Sandbox
     temporary: PrivateFolder
     """For temporary files of commands; whoever ends the run removes it."""
+    closed: tuple[Path, ...]
+    """What no command may read although one might move it."""
 
 
 def build_parts(  # noqa: PLR0913 - settings, and what is there around a run; three of them by name
@@ -126,6 +128,7 @@ def build_parts(  # noqa: PLR0913 - settings, and what is there around a run; th
         proposals=proposals,
         sandbox=sandbox,
         temporary=temporary,
+        closed=tuple(closed_where_commands_write(policy, sandbox, settings.secret_files)),
     )
 
 
