@@ -3,6 +3,7 @@
 import os
 import select
 import signal
+import sys
 import threading
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
@@ -13,6 +14,22 @@ from ci_agent.cancellation import CancelToken
 PARENT_CHECK_S = 0.5
 
 _STOP = 0  # no signal has this number
+
+_ALWAYS = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGQUIT})
+"""They count even when they were inherited as ignored: shells start background jobs like that."""
+
+_END_A_PROCESS = (
+    "SIGHUP",
+    "SIGUSR1",  # batch systems warn by it of the end of a job's time
+    "SIGUSR2",
+    "SIGALRM",  # an alarm, and the timers after it, survive an exec: `perl -e 'alarm 60; exec ...'`
+    "SIGVTALRM",
+    "SIGPROF",
+    "SIGXCPU",  # the kernel repeats it each second, and kills at the hard limit
+    "SIGABRT",  # how a service manager ends what does not answer; abort(3) ends the process all the same
+)
+_END_A_PROCESS_ON_LINUX = ("SIGPOLL", "SIGPWR", "SIGSTKFLT")
+"""Elsewhere they do nothing, or are not there."""
 
 
 @dataclass(slots=True)
@@ -27,18 +44,19 @@ class SignalWatch:
 def cancel_on_signals(
     cancel: CancelToken, on_second: Callable[[], None], *, follow_parent: bool = False
 ) -> Iterator[SignalWatch]:
-    """Cancel on the first SIGINT, SIGTERM or SIGHUP; on each after it call `on_second`, which makes things faster.
+    """Cancel on the first signal that would end this process; on each after it call `on_second`, which makes things
+    faster.
 
     To be entered in the main thread; the token is cancelled, and `on_second` called, in another one, so that a
-    signal counts while the main thread waits for a lock or is busy in C code. SIGINT and SIGTERM count even when
-    they were inherited as ignored (shells start background jobs like that); a SIGHUP that was ignored stays so,
-    for that is what nohup means.
+    signal counts while the main thread waits for a lock or is busy in C code. SIGINT, SIGTERM and SIGQUIT count even
+    when they were inherited as ignored; any other that was ignored stays so, as for SIGHUP is what nohup means. Those
+    by which the kernel tells of a fault of the program itself (SIGSEGV and its like) end it.
 
     `follow_parent`: the end of the parent counts as SIGTERM, since whoever stops a job may signal no more than
     the shell that runs it. Under nohup it does not.
     """
     survives_hangup = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-    numbers = {signal.SIGINT, signal.SIGTERM} | (set() if survives_hangup else {signal.SIGHUP})
+    numbers = _ALWAYS | {number for number in _ending_signals() if signal.getsignal(number) is signal.SIG_DFL}
     parent = os.getppid() if follow_parent and not survives_hangup else None
     watch = SignalWatch(cancel, on_second)
     with _signals_as_bytes(numbers) as (read_end, write_end):
@@ -51,8 +69,23 @@ def cancel_on_signals(
             thread.join()
 
 
+def _ending_signals() -> Iterator[int]:
+    for name in _END_A_PROCESS:
+        yield signal.Signals[name]
+    if sys.platform == "linux":
+        yield from (signal.Signals[name] for name in _END_A_PROCESS_ON_LINUX)
+        yield from range(signal.SIGRTMIN, signal.SIGRTMAX + 1)
+
+
+def _name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # a real-time signal
+        return f"signal {number}"
+
+
 @contextmanager
-def _signals_as_bytes(numbers: Collection[signal.Signals]) -> Iterator[tuple[int, int]]:
+def _signals_as_bytes(numbers: Collection[int]) -> Iterator[tuple[int, int]]:
     """A pipe into which the C handler writes the number of each signal, the moment that it comes."""
     read_end, write_end = os.pipe()
     os.set_blocking(read_end, False)  # a child may open it through /proc, and take out what we were told of
@@ -84,7 +117,7 @@ def _watch(watch: SignalWatch, read_end: int, numbers: Collection[int], parent: 
         if came == bytes([_STOP]):
             return
         if came and came[0] in numbers:
-            _take(watch, came[0], f"received {signal.Signals(came[0]).name}")
+            _take(watch, came[0], f"received {_name(came[0])}")
         elif parent is not None and os.getppid() != parent:
             parent = None
             _take(watch, signal.SIGTERM, "the process that had started the run has ended")

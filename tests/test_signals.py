@@ -76,16 +76,76 @@ def said(program: Program) -> str:
     return program.communicate(timeout=30)[0].rstrip("\n")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+FAULTS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGTRAP, signal.SIGSYS}
+UNCATCHABLE = {signal.SIGKILL, signal.SIGSTOP}
+HARMLESS = {signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, signal.SIGWINCH, signal.SIGPIPE, signal.SIGXFSZ}
+"""By themselves they do nothing; Python ignores the last two."""
+STOPPING = {signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU}
+
+
+EACH_SIGNAL = """
+for number in map(int, os.environ["NUMBERS"].split()):
+    cancel = CancelToken()
+    with cancel_on_signals(cancel, second.set) as watch:
+        signal.raise_signal(number)
+    print(watch.received_signal, cancel.reason)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have other signals")
+def test_every_signal_that_would_end_the_process_cancels(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = sorted(signal.valid_signals() - FAULTS - UNCATCHABLE - HARMLESS - STOPPING)
+    monkeypatch.setenv("NUMBERS", " ".join(str(int(number)) for number in numbers))
+    lines = said(start(EACH_SIGNAL)).splitlines()
+    assert [line.split()[:2] for line in lines] == [[str(int(number)), "received"] for number in numbers]
+    assert f"{signal.SIGQUIT:d} received SIGQUIT" in lines
+    assert f"{signal.SIGRTMIN + 2} received signal {signal.SIGRTMIN + 2}" in lines
+
+
+@pytest.mark.parametrize("number", sorted(HARMLESS), ids=lambda number: number.name)
+def test_a_signal_that_would_do_nothing_does_nothing(number: signal.Signals) -> None:
+    cancel = CancelToken()
+    with cancel_on_signals(cancel, pytest.fail):
+        signal.raise_signal(number)
+    assert cancel.reason is None
+
+
+def test_a_signal_that_a_library_takes_care_of_stays_its_own() -> None:
+    taken: list[int] = []
+    before = signal.signal(signal.SIGUSR1, lambda number, _: taken.append(number))
+    cancel = CancelToken()
+    try:
+        with cancel_on_signals(cancel, pytest.fail):
+            signal.raise_signal(signal.SIGUSR1)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert (taken, cancel.reason) == ([signal.SIGUSR1], None)
+
+
+def test_an_alarm_that_was_set_before_the_exec_cancels(start: Start) -> None:
+    set_alarm = "import os, signal, sys; signal.alarm(1); os.execv(sys.argv[1], sys.argv[1:])"
+    program = start(WAIT, f'exec "$PYTHON" -c "{set_alarm}" "$PYTHON" "$SCRIPT"')
+    id_when_up(program)
+    assert said(program) == "received SIGALRM 14 False"
+
+
+def test_a_limit_of_processor_time_cancels(start: Start) -> None:
+    spin = WAIT.replace("    cancel.wait()", "    while not cancel.is_cancelled: pass")
+    program = start(spin, 'ulimit -S -t 1; exec "$PYTHON" "$SCRIPT"')
+    id_when_up(program)
+    assert said(program) == f"received SIGXCPU {signal.SIGXCPU:d} False"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1])
 def test_each_signal_cancels_and_is_remembered(start: Start, number: signal.Signals) -> None:
     program = start(WAIT)
     os.kill(id_when_up(program), number)
     assert said(program) == f"received {number.name} {number:d} False"
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGQUIT])
 def test_a_signal_that_was_inherited_as_ignored_counts(start: Start, number: signal.Signals) -> None:
-    program = start(WAIT, 'trap \'\' INT TERM; exec "$PYTHON" "$SCRIPT"')
+    program = start(WAIT, 'trap \'\' INT TERM QUIT; exec "$PYTHON" "$SCRIPT"')
     os.kill(id_when_up(program), number)
     assert said(program) == f"received {number.name} {number:d} False"
 
@@ -104,7 +164,8 @@ def test_a_hangup_under_nohup_does_not_count(start: Start) -> None:
     assert said(program) == "received SIGTERM 15 False"
 
 
-def test_a_second_signal_makes_things_faster(start: Start) -> None:
+@pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGQUIT])
+def test_a_second_signal_makes_things_faster(start: Start, second: signal.Signals) -> None:
     program = start(
         """
 with cancel_on_signals(cancel, second.set) as watch:
@@ -116,7 +177,7 @@ print(cancel.reason, watch.received_signal)
 """
     )
     os.kill(id_when_up(program), signal.SIGINT)
-    os.kill(id_when_up(program), signal.SIGTERM)
+    os.kill(id_when_up(program), second)
     assert said(program) == "received SIGINT 2"
 
 

@@ -95,7 +95,10 @@ def start(workspace: Path, environment: dict[str, str], prefix: list[str], *flag
     )
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1]
+
+
+@pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
 def test_a_signal_ends_the_run_with_its_record_and_without_its_children(
     workspace: Path, environment: dict[str, str], script: Write, policy: Write, number: signal.Signals
 ) -> None:
