@@ -55,7 +55,8 @@ static void text(const char *name, char *into, size_t size) {
   snprintf(into, size, "%s", given ? given : "");
 }
 
-__attribute__((constructor)) static void begin(void) {
+/* Called again by a fork that has an environment of its own. */
+__attribute__((constructor)) void begin(void) {
   const char *path = getenv("FAULT_SEEN");
   int file = path ? (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC) : -1;
   if (file < 0) return;

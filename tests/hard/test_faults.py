@@ -6,13 +6,14 @@ import os
 import shutil
 import struct
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
+from forked_command import ForkedCommand
 
 if TYPE_CHECKING:
     from tests.conftest import Faults
@@ -61,14 +62,14 @@ def make_small(make_lab: "MakeLab") -> Callable[[object], "Lab"]:
 
 
 @pytest.fixture
-def run_with(failing_calls: Path) -> Break:
-    """Runs the task with the Nth call failing; 0: none, they are counted."""
+def run_with(failing_calls: Path, failing_command: ForkedCommand) -> Break:
+    """Runs the task with the Nth call failing; 0: none, they are counted. `anew`: from the very start of Python."""
 
-    def run(lab: "Lab", fault: Fault, nth: int, *flags: str, env: Mapping[str, str] | None = None) -> Faulty:
+    def run(lab: "Lab", fault: Fault, nth: int, *flags: str, anew: bool = False, **more: str) -> Faulty:
         seen = lab.folder / "seen"
         seen.write_bytes(bytes(32))
-        environment = {**_environment(failing_calls, lab, fault, nth, seen), **(env or {})}
-        ended = lab.run(*flags, env=environment, timeout_s=60)
+        environment = {**_environment(failing_calls, lab, fault, nth, seen), **more}
+        ended = lab.run(*flags, env=environment, forked=None if anew else failing_command.run)
         _, _, calls, failed = struct.unpack("iill", seen.read_bytes()[:24])
         return Faulty(ended, calls, failed)
 
@@ -88,37 +89,37 @@ def _environment(library: Path, lab: "Lab", fault: Fault, nth: int, seen: Path) 
     }
 
 
-AT_EACH = [
-    Fault("write", "ENOSPC"),
-    Fault("fsync", "EIO"),
-    Fault("rename", "EIO"),
-    Fault("open", "EMFILE"),
-    *(Fault(call, "EIO") for call in ("close", "ftruncate", "flock", "read", "unlink")),
-]
-"""One error for each call about the record, at every place where it is made."""
+CALLS = ("write", "fsync", "rename", "open", "fork")
+"""What a record is made of, and what makes commands."""
 
-AT_SOME = [
-    *(Fault(call, error) for call in ("write", "fsync") for error in ("EIO", "ENOSPC", "EINTR")),
-    *(Fault(call, error) for call in ("rename", "open") for error in ERRORS),
+ABOUT_THE_RECORD = [
+    *(Fault(call, error) for call in CALLS for error in ERRORS if call != "fork"),
     *(Fault(call, "ENOSPC", lasts=True) for call in ("write", "fsync", "rename", "open", "ftruncate")),
+    *(Fault(call, "EIO") for call in ("close", "ftruncate", "flock", "read", "unlink")),
     Fault("write", "SHORT"),
     Fault("close", "EINTR"),
 ]
-"""The other errors, of which each place makes the same."""
+
+ANYWHERE = [
+    *(Fault(call, error, everywhere=True) for call in CALLS for error in ERRORS),
+    *(Fault(call, "ENOSPC", lasts=True, everywhere=True) for call in ("write", "fsync")),
+    *(Fault(call, "EMFILE", lasts=True, everywhere=True) for call in ("fork", "pipe", "socketpair")),
+    *(Fault(call, "EMFILE", everywhere=True) for call in ("pipe", "mkdir", "socketpair")),
+    *(Fault(call, "ENOMEM", everywhere=True) for call in ("fork", "sendmsg")),
+    Fault("write", "SHORT", everywhere=True),
+]
+
+AT_SOME = [
+    *(Fault(call, "EIO", everywhere=True) for call in ("close", "read")),
+    Fault("open", "EMFILE", lasts=True, everywhere=True),
+]
+"""Calls by the hundred, most of them about /proc, a pipe or a module."""
 
 AFAR = ("fork", "pipe", "socketpair", "sendmsg")
 """Calls that have nothing to do with the record, which is closed whatever becomes of them."""
 
-ANYWHERE = [
-    *(Fault("open", error, everywhere=True) for error in ("EMFILE", "EIO")),
-    *(Fault("write", error, everywhere=True) for error in ("ENOSPC", "EIO", "EAGAIN", "EINTR", "SHORT")),
-    *(Fault("fork", error, everywhere=True) for error in ("EAGAIN", "ENOMEM")),
-    *(Fault(call, "EMFILE", everywhere=True) for call in ("pipe", "mkdir", "socketpair")),
-    Fault("sendmsg", "ENOMEM", everywhere=True),
-    *(Fault(call, "EIO", everywhere=True) for call in ("close", "read", "rename", "fsync")),
-    *(Fault(call, "EMFILE", lasts=True, everywhere=True) for call in ("open", "pipe", "socketpair")),
-    Fault("write", "ENOSPC", lasts=True, everywhere=True),
-]
+SHARES = 4
+"""Of the calls that there are most of, each in a test of its own, so that several processes share them."""
 
 
 def _name(fault: Fault) -> str:
@@ -126,27 +127,64 @@ def _name(fault: Fault) -> str:
 
 
 @pytest.mark.hard
-@pytest.mark.parametrize("fault", AT_EACH, ids=_name)
+@pytest.mark.parametrize("fault", ABOUT_THE_RECORD, ids=_name)
 def test_every_call_about_the_record_fails_once(make_small: MakeSmall, run_with: Break, fault: Fault) -> None:
     for nth in count(1):
         lab = make_small(nth)
         done = run_with(lab, fault, nth)
         _check(lab, fault, done.ended)
         if not done.failed:
-            assert done.ended.code == 0
+            lab.check_success()
             assert done.seen == nth - 1 > 0
             return
 
 
+def _in_shares(faults: Iterable[Fault]) -> list[Any]:
+    """Each fault with the first call that fails and the step to the next one."""
+    steps = [(fault, SHARES if fault.call == "open" else 1) for fault in faults]
+    return [
+        pytest.param(fault, first, step, id=_name(fault) if step == 1 else f"{_name(fault)}-{first}")
+        for fault, step in steps
+        for first in range(1, step + 1)
+    ]
+
+
 @pytest.mark.hard
-@pytest.mark.parametrize("fault", [*(fault for fault in AT_SOME if fault not in AT_EACH), *ANYWHERE], ids=_name)
-def test_some_of_these_calls_fail(make_small: MakeSmall, run_with: Break, fault: Fault) -> None:
-    lab = make_small("none")
-    seen = run_with(lab, fault, 0).seen
-    lab.check_success()
-    for nth in _spread(seen, at_most=5):
+@pytest.mark.parametrize(("fault", "first", "step"), _in_shares(ANYWHERE))
+def test_every_call_of_a_run_fails_once(
+    make_small: MakeSmall, run_with: Break, fault: Fault, first: int, step: int
+) -> None:
+    for nth in count(first, step):
         lab = make_small(nth)
-        _check(lab, fault, run_with(lab, fault, nth).ended)
+        done = run_with(lab, fault, nth)
+        _check(lab, fault, done.ended)
+        if not done.failed:
+            lab.check_success()
+            assert nth > step
+            return
+
+
+@pytest.mark.hard
+@pytest.mark.parametrize("fault", AT_SOME, ids=_name)
+def test_some_of_these_calls_fail(make_small: MakeSmall, run_with: Break, fault: Fault) -> None:
+    _check_some(make_small, run_with, fault, at_most=5 if fault.lasts else 20)
+
+
+@pytest.mark.hard
+@pytest.mark.parametrize("fault", [*(fault for fault in ANYWHERE if fault.call == "open"), *AT_SOME], ids=_name)
+def test_some_of_these_calls_fail_while_modules_are_loaded(
+    make_small: MakeSmall, run_with: Break, fault: Fault
+) -> None:
+    _check_some(make_small, run_with, fault, at_most=5, anew=True)
+
+
+def _check_some(make_small: MakeSmall, run_with: Break, fault: Fault, at_most: int, *, anew: bool = False) -> None:
+    lab = make_small("none")
+    seen = run_with(lab, fault, 0, anew=anew).seen
+    lab.check_success()
+    for nth in _spread(seen, at_most):
+        lab = make_small(nth)
+        _check(lab, fault, run_with(lab, fault, nth, anew=anew).ended)
 
 
 TWO_HANGING_CALLS = """
@@ -176,7 +214,7 @@ def test_a_run_that_gets_no_more_threads_closes_its_record(
         if task == "time-out":
             lab.write_script(TWO_HANGING_CALLS)
             (lab.workspace / "hang.sh").write_text("sleep 60\n")
-        done = run_with(lab, Fault("pthread_create", "EAGAIN", lasts, everywhere=True), nth, *flags[task], env=env)
+        done = run_with(lab, Fault("pthread_create", "EAGAIN", lasts, everywhere=True), nth, *flags[task], **env)
         _check_closed(lab, done.ended)
         if not done.failed:
             assert done.ended.code == (124 if task == "time-out" else 0)
@@ -211,10 +249,27 @@ def _check_closed(lab: "Lab", done: "Ended") -> None:
     ids=lambda value: _name(value) if isinstance(value, Fault) else str(value),
 )
 def test_a_fault_that_is_told(make_small: MakeSmall, run_with: Break, fault: Fault, nth: int) -> None:
-    lab = make_small("lab")
-    done = run_with(lab, fault, nth)
-    assert done.failed
-    _check(lab, fault, done.ended)
+    """By a fork as by a start of Python, which some thousand runs would take too long for."""
+    told = []
+    for anew in (False, True):
+        lab = make_small(anew)
+        done = run_with(lab, fault, nth, anew=anew)
+        assert done.failed
+        _check(lab, fault, done.ended)
+        says = [line for line in done.ended.stderr.replace(str(lab.folder), "").splitlines() if "ci-agent: " in line]
+        told.append((done.seen, done.failed, done.ended.code, says, sorted(os.listdir(lab.out))))
+    assert told[0] == told[1]
+
+
+@pytest.mark.hard
+@pytest.mark.parametrize("call", [*CALLS, "close", "ftruncate", "flock", "read", "unlink"])
+def test_a_fork_makes_the_same_calls_as_a_run_that_is_started_anew(
+    make_small: MakeSmall, run_with: Break, call: str
+) -> None:
+    fault = Fault(call, "EIO")
+    forked, anew = (run_with(make_small(anew), fault, 0, anew=anew) for anew in (False, True))
+    assert forked.ended.code == anew.ended.code == 0
+    assert forked.seen == anew.seen > 0
 
 
 def _spread(total: int, at_most: int) -> Iterator[int]:

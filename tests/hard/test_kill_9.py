@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from forked_command import ForkedCommand
 
 from ci_agent.errors import ConfigurationError
 from ci_agent.transcript.verify import verify
@@ -25,25 +26,31 @@ IN_ONE_TEST = 20
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="only a private group's end is told elsewhere")
 @pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
-def test_a_run_that_is_killed_loses_nothing_that_it_had_acknowledged(make_lab: "MakeLab", share: float) -> None:
+def test_a_run_that_is_killed_loses_nothing_that_it_had_acknowledged(
+    make_lab: "MakeLab", forked_command: ForkedCommand, share: float
+) -> None:
     usual_s = _usual_duration_s(make_lab)
-    _check_kill(make_lab("killed"), usual_s * share, next_run=True)
+    _check_kill(make_lab("killed"), usual_s * share, forked_command)
 
 
 @pytest.mark.hard
 @pytest.mark.parametrize("part", range(ALL_KILLS // IN_ONE_TEST))
-def test_200_kills_spread_over_a_whole_life_lose_nothing_that_was_acknowledged(make_lab: "MakeLab", part: int) -> None:
+def test_200_kills_spread_over_a_whole_life_lose_nothing_that_was_acknowledged(
+    make_lab: "MakeLab", forked_command: ForkedCommand, part: int
+) -> None:
     source = random.Random(part)
     for number in range(IN_ONE_TEST):
         if number % 5 == 0:  # others use this machine: what is usual changes
             usual_s = _usual_duration_s(make_lab, f"usual-{number}")
         moment = (part + 10 * number + source.random()) / ALL_KILLS
-        _check_kill(make_lab(number), usual_s * 1.1 * moment, next_run=number % 4 == 0)
+        _check_kill(make_lab(number), usual_s * 1.1 * moment, forked_command)
 
 
 @pytest.mark.hard
 @pytest.mark.parametrize("record", range(1, 41, 3))
-def test_a_kill_right_after_a_record_was_acknowledged(make_lab: "MakeLab", record: int) -> None:
+def test_a_kill_right_after_a_record_was_acknowledged(
+    make_lab: "MakeLab", forked_command: ForkedCommand, record: int
+) -> None:
     """Nearer to the writes than a clock can come: the kill follows the line on stdout."""
     lab = make_lab()
     with lab.start(lab.argv("--output", "jsonl"), stdout=subprocess.PIPE) as process:
@@ -51,7 +58,7 @@ def test_a_kill_right_after_a_record_was_acknowledged(make_lab: "MakeLab", recor
         lines = list(islice(process.stdout, record))
         process.kill()
         lines += process.stdout.readlines()
-    _check_what_is_left(lab, process.returncode, b"".join(lines), next_run=True)
+    _check_what_is_left(lab, process.returncode, b"".join(lines), forked_command)
 
 
 def _usual_duration_s(make_lab: "MakeLab", name: str = "usual") -> float:
@@ -62,19 +69,16 @@ def _usual_duration_s(make_lab: "MakeLab", name: str = "usual") -> float:
     return done.duration_s
 
 
-def _check_kill(lab: "Lab", after_s: float, *, next_run: bool) -> None:
+def _check_kill(lab: "Lab", after_s: float, next_run: ForkedCommand) -> None:
     acknowledged = lab.folder / "acknowledged"
     with acknowledged.open("wb") as stdout, lab.start(lab.argv("--output", "jsonl"), stdout=stdout) as process:
         threading.Event().wait(after_s)
         process.kill()
-    _check_what_is_left(lab, process.returncode, acknowledged.read_bytes(), next_run=next_run)
+    _check_what_is_left(lab, process.returncode, acknowledged.read_bytes(), next_run)
 
 
-def _check_what_is_left(lab: "Lab", code: int, shown: bytes, *, next_run: bool) -> None:
-    """`shown` is what stood on stdout, which gets a record once it is acknowledged; its last line may be torn.
-
-    `next_run`: also that another run goes on from there, which takes as long as the run that was killed.
-    """
+def _check_what_is_left(lab: "Lab", code: int, shown: bytes, next_run: ForkedCommand) -> None:
+    """`shown` is what stood on stdout, which gets a record once it is acknowledged; its last line may be torn."""
     assert code in (-signal.SIGKILL, 0)
     assert lab.orphans() == []
     acknowledged = [line for line in shown.splitlines(keepends=True) if line.endswith(b"\n")]
@@ -84,8 +88,7 @@ def _check_what_is_left(lab: "Lab", code: int, shown: bytes, *, next_run: bool) 
         assert (acknowledged, lab.effects()) == ([], set())
     else:
         lab.check_success()
-    if next_run:
-        _check_next_run(lab)
+    _check_next_run(lab, next_run)
 
 
 def _check_journal(lab: "Lab", acknowledged: list[bytes]) -> None:
@@ -112,10 +115,10 @@ def _status(document: Any, seq: int) -> str | None:
     return str(call["status"])
 
 
-def _check_next_run(lab: "Lab") -> None:
+def _check_next_run(lab: "Lab", forked: ForkedCommand) -> None:
     """It recovers what was left, and goes on as if nothing had been."""
     left = lab.journal.exists() and lab.read_journal().records
-    done = lab.run(script="short.yaml")
+    done = lab.run(script="short.yaml", forked=forked.run)
     assert done.code == 0, done.stderr
     assert verify(lab.transcript) == []
     assert json.loads(lab.transcript.read_text())["result"]["final_text"] == "Done."

@@ -12,10 +12,13 @@ import shutil
 import struct
 import sys
 from collections.abc import Iterator
+from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from forked_command import ForkedCommand
 
 if TYPE_CHECKING:
     from tests.hard.conftest import Ended, Lab, MakeLab
@@ -23,8 +26,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or shutil.which("cc") is None, reason="needs Linux and a C compiler"
 )
-
-WITH_INTERPRETER = "import sys; sys.executable = sys.argv.pop(1); from ci_agent.__main__ import main; main()"
 
 SCRIPT = """
 turns:
@@ -44,13 +45,14 @@ FILES = {
     "slow.sh": "sleep 300; echo never\n",
 }
 
+ERRORS = ("ENOSPC", "EIO", "EMFILE", "EINTR", "EAGAIN")
+
 FAULTS = [
-    *(("fork", error) for error in ("EAGAIN", "EINTR")),
+    *((call, error) for call in ("fork", "write", "open") for error in ERRORS),
     ("execve", "ENOMEM"),
-    *(("pipe", error) for error in ("EMFILE", "EMFILE lasting")),
-    *(("write", error) for error in ("EIO", "EINTR")),
+    *((call, "EMFILE lasting") for call in ("pipe", "open")),
+    ("pipe", "EMFILE"),
     ("read", "EIO"),
-    *(("open", error) for error in ("EIO", "EMFILE lasting")),
     ("opendir", "EMFILE"),
     ("recvmsg", "ENOMEM"),
     ("recv", "EIO"),
@@ -66,25 +68,34 @@ FAULTS = [
     ("setrlimit", "EPERM"),
 ]
 
+OF_MANY = ("open", "read", "waitpid", "syscall")
+"""Calls that there are up to a thousand of, as about files in /proc."""
+
 
 @pytest.mark.hard
 @pytest.mark.parametrize(("call", "error"), FAULTS, ids=lambda value: str(value).replace(" ", "-"))
 def test_what_fails_around_a_command_is_its_error_and_leaves_nothing(
-    make_lab: "MakeLab", failing_calls: Path, call: str, error: str
+    make_lab: "MakeLab", failing_calls: Path, forked_command: ForkedCommand, call: str, error: str
 ) -> None:
-    # Calls that all fail from one on are waited for at their bounds, each time.
-    for nth in _growing(8 if error.endswith("lasting") else 2):
+    for nth in _numbers(call, error):
         lab = _make(make_lab, nth, SCRIPT.replace("  - text", f"{SLOW}  - text") if call == "kill" else SCRIPT)
-        done, failed = _run(lab, failing_calls, call, error, nth)
+        done, failed = _run(lab, failing_calls, forked_command, call, error, nth)
         _check(lab, done)
         if not failed:
             assert nth > 1
             return
 
 
-def test_a_fork_that_fails_is_told(make_lab: "MakeLab", failing_calls: Path) -> None:
+def _numbers(call: str, error: str) -> Iterator[int]:
+    """Each; of many, such as are ever further apart. Calls that all fail from one on are waited for at their bounds."""
+    if error.endswith("lasting"):
+        return (8**power for power in count())
+    return (2**power for power in count()) if call in OF_MANY else count(1)
+
+
+def test_a_fork_that_fails_is_told(make_lab: "MakeLab", failing_calls: Path, forked_command: ForkedCommand) -> None:
     lab = _make(make_lab, "lab", SCRIPT)
-    done, failed = _run(lab, failing_calls, "fork", "EAGAIN lasting", 1)
+    done, failed = _run(lab, failing_calls, forked_command, "fork", "EAGAIN lasting", 1)
     assert (done.code, failed > 0) == (0, True)
     calls = json.loads(lab.transcript.read_text())["tool_calls"]
     texts = {call["id"]: (call["status"], call["content"][0]["text"]) for call in calls}
@@ -92,14 +103,6 @@ def test_a_fork_that_fails_is_told(make_lab: "MakeLab", failing_calls: Path) -> 
     assert {call: (status, re.sub("^/usr", "", text)) for call, (status, text) in texts.items()} == dict.fromkeys(
         ("one", "two", "three"), ("error", why)
     )
-
-
-def _growing(factor: int) -> Iterator[int]:
-    """Far apart where there are thousands, as of files in /proc."""
-    nth = 1
-    while True:
-        yield nth
-        nth *= factor
 
 
 def _make(make_lab: "MakeLab", name: object, script: str) -> "Lab":
@@ -110,7 +113,7 @@ def _make(make_lab: "MakeLab", name: object, script: str) -> "Lab":
     return lab
 
 
-def _run(lab: "Lab", library: Path, call: str, error: str, nth: int) -> tuple["Ended", int]:
+def _run(lab: "Lab", library: Path, command: ForkedCommand, call: str, error: str, nth: int) -> tuple["Ended", int]:
     """The run, and how many calls failed."""
     name, _, lasting = error.partition(" ")
     seen = lab.folder / "seen"
@@ -129,8 +132,7 @@ def _run(lab: "Lab", library: Path, call: str, error: str, nth: int) -> tuple["E
     interpreter = lab.folder / "python"
     interpreter.write_text(f'#!/bin/sh\nexec env {" ".join(words)} {shlex.quote(sys.executable)} "$@"\n')
     interpreter.chmod(0o755)
-    argv = [sys.executable, "-P", "-c", WITH_INTERPRETER, str(interpreter), *lab.argv()[4:]]
-    done = lab.wait_for(argv, timeout_s=90)
+    done = lab.run(timeout_s=90, forked=partial(command.run, executable=str(interpreter)))
     return done, struct.unpack("iill", seen.read_bytes()[:24])[3]
 
 

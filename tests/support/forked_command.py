@@ -4,6 +4,7 @@ Imports are most of what a short call costs. What Python itself does when it sta
 kernel shows of a process) is not repeated by a fork: tests about that start the command anew.
 """
 
+import ctypes
 import gc
 import json
 import os
@@ -27,14 +28,25 @@ THIRD_PARTY = ("httpx", "jsonschema", "pydantic", "re2")
 
 class Run(Protocol):
     def __call__(
-        self, args: Sequence[str | bytes], *, cwd: Path, env: Mapping[str, str], stdin: bytes | None = None
+        self,
+        args: Sequence[str | bytes],
+        *,
+        cwd: Path,
+        env: Mapping[str, str],
+        stdin: bytes | None = None,
+        timeout_s: float = TIMEOUT_S,
     ) -> subprocess.CompletedProcess[str]:
         """As `subprocess.run` does it, with captured output; without `stdin` there is nothing to read."""
         ...
 
 
 def run_anew(
-    args: Sequence[str | bytes], *, cwd: Path, env: Mapping[str, str], stdin: bytes | None = None
+    args: Sequence[str | bytes],
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    stdin: bytes | None = None,
+    timeout_s: float = TIMEOUT_S,
 ) -> subprocess.CompletedProcess[str]:
     """A start of Python for this one call."""
     done = subprocess.run(
@@ -45,22 +57,27 @@ def run_anew(
         stdin=subprocess.DEVNULL if stdin is None else None,
         capture_output=True,
         check=False,
-        timeout=TIMEOUT_S,
+        timeout=timeout_s,
     )
     return _as_text(args, done.returncode, done.stdout, done.stderr)
 
 
 class ForkedCommand:
-    """Calls of `ci-agent`, each a fork of one process, which ends with this one."""
+    """Calls of `ci-agent`, each a fork of one process, which ends with this one.
 
-    def __init__(self) -> None:
+    `preload`: a library for all of them, whose function `begin` is called again in each, once it has its environment.
+    """
+
+    def __init__(self, preload: Path | None = None) -> None:
         self._control, theirs = socket.socketpair()
+        library = [str(preload)] if preload else []
         with theirs:
             self._server = subprocess.Popen(
-                [sys.executable, "-P", __file__, str(theirs.fileno())],
+                [sys.executable, "-P", __file__, str(theirs.fileno()), *library],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
+                env=os.environ | ({"LD_PRELOAD": str(preload)} if preload else {}),
             )
 
     def close(self) -> None:
@@ -68,9 +85,18 @@ class ForkedCommand:
         self._server.communicate()
 
     def run(
-        self, args: Sequence[str | bytes], *, cwd: Path, env: Mapping[str, str], stdin: bytes | None = None
+        self,
+        args: Sequence[str | bytes],
+        *,
+        cwd: Path,
+        env: Mapping[str, str],
+        stdin: bytes | None = None,
+        timeout_s: float = TIMEOUT_S,
+        executable: str = sys.executable,
     ) -> subprocess.CompletedProcess[str]:
-        call = {"args": [os.fsdecode(arg) for arg in args], "cwd": str(cwd), "env": dict(env)}
+        """`executable`: what the call takes for its interpreter, and so starts others with."""
+        words = [os.fsdecode(arg) for arg in args]
+        call = {"args": words, "cwd": str(cwd), "env": dict(env), "executable": executable}
         with ExitStack() as stack, ThreadPoolExecutor(3) as pool:
             ours, theirs = (stack.enter_context(end) for end in socket.socketpair())
             (their_in, our_in), (our_out, their_out), (our_err, their_err) = (_pipe(stack) for _ in range(3))
@@ -79,7 +105,7 @@ class ForkedCommand:
             theirs.close()
             for stream in streams:
                 stream.close()
-            ours.settimeout(TIMEOUT_S)
+            ours.settimeout(timeout_s)
             ours.sendall(json.dumps(call).encode() + b"\n")
             pool.submit(_feed, our_in, stdin or b"")
             out, err = pool.submit(our_out.read), pool.submit(our_err.read)
@@ -89,7 +115,7 @@ class ForkedCommand:
                 status = int(answers.readline())
             except TimeoutError:
                 os.kill(pid, signal.SIGKILL)
-                raise subprocess.TimeoutExpired(args, TIMEOUT_S) from None
+                raise subprocess.TimeoutExpired(args, timeout_s) from None
             return _as_text(args, status, out.result(TIMEOUT_S), err.result(TIMEOUT_S))
 
 
@@ -150,6 +176,7 @@ def _become_command(connection: int, *streams: int) -> None:
     os.environ.clear()
     os.environ.update(call["env"])
     sys.argv[1:] = call["args"]
+    sys.executable = call["executable"]
 
 
 def _standard_stream(number: int) -> IO[str]:
@@ -166,5 +193,8 @@ if __name__ == "__main__":
     for name in THIRD_PARTY:
         import_module(name)
     gc.freeze()  # a collection in a fork would touch, and so copy, every page
-    serve(socket.socket(fileno=int(sys.argv[1])))
+    descriptor, *libraries = sys.argv[1:]
+    serve(socket.socket(fileno=int(descriptor)))
+    for library in libraries:
+        ctypes.CDLL(library).begin()
     runpy.run_module(MODULE, run_name="__main__", alter_sys=True)
