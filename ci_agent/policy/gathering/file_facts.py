@@ -83,9 +83,10 @@ def use_facts(site: Site, use: FileUse, place: Place) -> Iterator[FileFact | Unk
 
 
 def _names_nothing(use: FileUse) -> bool:
-    """Of an empty text that is one of several no file is made or deleted; all beneath may be all beneath the folder."""
-    changes = use.effect in ("write", "delete") and not use.recursive and not use.into
-    return changes and use.path.kind == "choice"
+    """Of an empty text that is one of several nothing is made, deleted or entered; all beneath may be all beneath the
+    folder."""
+    alone = use.effect in ("write", "delete", "list") and not use.recursive and not use.into
+    return alone and use.path.kind == "choice"
 
 
 def possible_texts(word: Word, place: Place) -> list[str] | None:

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from ci_agent.policy.disk import DiskBudget
 from ci_agent.policy.facts import Origin, Span, UnknownFact
+from ci_agent.policy.gathering.answers import Asked
 from ci_agent.policy.gathering.file_facts import Place
 from ci_agent.policy.gathering.site import Site
 from ci_agent.policy.shell.program import BoundExceededError, Dialect
@@ -36,6 +37,10 @@ class Reading:
     characters: int = MAX_CHARACTERS
     folders: dict[tuple[Path | None, str | None], tuple[Path | None, str | None]] = field(default_factory=dict)
     """Where `cd` has led, by where it started and what it was told."""
+    asks: bool = True
+    """Whether it may be looked up what some commands print."""
+    asked: list[Asked] = field(default_factory=list)
+    """What was looked up of that."""
 
     def spend_command(self, depth: int, words: Sequence[Word], around: Sequence[Word] = ()) -> None:
         """Each command that would run counts, its words, and a part of those of the command that starts it."""

@@ -21,7 +21,7 @@ def top_of(folder: Path) -> Path | None:
 
 def tracked_names(top: Path) -> tuple[str, ...] | None:
     """The paths in the index of a working tree, relative to it; None when they cannot be told."""
-    index = _git_folder(top) / "index"
+    index = git_folder(top) / "index"
     try:
         status = index.stat()
     except FileNotFoundError:
@@ -31,7 +31,7 @@ def tracked_names(top: Path) -> tuple[str, ...] | None:
     return _read_index(str(index), (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino))
 
 
-def _git_folder(top: Path) -> Path:
+def git_folder(top: Path) -> Path:
     """`.git`, or what it says when it is a file, as in a worktree or a submodule."""
     try:
         text = (top / ".git").read_text(encoding="utf-8")

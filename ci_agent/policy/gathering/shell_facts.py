@@ -10,6 +10,7 @@ from ci_agent.json_types import JsonObject
 from ci_agent.policy.disk import DiskBudget
 from ci_agent.policy.effects import FileEffect, FileUse, InnerCommand
 from ci_agent.policy.facts import ExecFact, Fact, FileFact, Origin, Span, UnknownFact
+from ci_agent.policy.gathering.answers import answer, is_stale
 from ci_agent.policy.gathering.exec_facts import Run, linked, read_run, resolve_folder
 from ci_agent.policy.gathering.file_facts import Place, possible_texts, reaches_no_file, use_facts
 from ci_agent.policy.gathering.found_names import certain
@@ -22,6 +23,8 @@ from ci_agent.policy.shell.program import (
     BoundExceededError,
     Command,
     Dialect,
+    Disk,
+    Question,
     Redirect,
     RedirectMode,
     UnparsableError,
@@ -39,6 +42,9 @@ _BASH: Final = frozenset({"bash", "rbash"})
 _POSIX_MODE: Final = frozenset({"posix", "--posix"})
 _HAVE_SHELLS: Final = frozenset({"busybox", "toybox"})
 """Their shells are none of their own names."""
+
+_QUESTION: Final = 50
+"""To look up what a command prints takes as long as to see this many entries of a folder."""
 
 _NETWORK_FILES = ("/dev/tcp/", "/dev/udp/")
 
@@ -64,6 +70,14 @@ def shell_facts(site: Site, arguments: JsonObject, budget: DiskBudget) -> tuple[
 def script_facts(site: Site, text: str, budget: DiskBudget) -> tuple[Fact, ...]:
     """Everything that running the text in the workspace would do."""
     reading = Reading(site, budget)
+    facts = _facts(reading, text)
+    if reading.asked and is_stale(reading.asked, facts):
+        facts = _facts(Reading(site, budget, asks=False), text)
+    return facts
+
+
+def _facts(reading: Reading, text: str) -> tuple[Fact, ...]:
+    site = reading.site
     facts: list[Fact] = []
     try:
         facts.extend(_script(reading, text, Scene(site.workspace.root)))
@@ -78,7 +92,8 @@ def _script(reading: Reading, text: str, scene: Scene) -> Iterator[Fact]:
     # Of what another shell starts with, and of what `eval` finds, nothing is certain.
     environment = reading.site.environment if scene.origin is None else {}
     try:
-        program = reading.site.analyse(text, environment, scene.dialect, partial(_list_names, reading, scene))
+        disk = Disk(partial(_list_names, reading, scene), partial(_answer, reading, scene))
+        program = reading.site.analyse(text, environment, scene.dialect, disk)
     except UnparsableError as error:
         yield scene.unknown(error.reason, error.span)
         return
@@ -91,6 +106,18 @@ def _list_names(reading: Reading, scene: Scene, glob: Word, folder: str) -> list
     if problem is not None:
         return None
     return possible_texts(glob, scene.of_command(entered, (), None).place(reading, glob.span))
+
+
+def _answer(reading: Reading, scene: Scene, question: Question, folder: str) -> tuple[str, ...]:
+    entered, problem = _entered(reading, scene.folder, folder)
+    if problem is not None or entered is None or not reading.asks:
+        return ()
+    reading.budget.spend_entries(_QUESTION)
+    told = answer(reading.site, question, entered)
+    if told is None:
+        return ()
+    reading.asked.append(told)
+    return told[2]
 
 
 def _command(reading: Reading, command: Command, scene: Scene, names_read: tuple[Word, ...] | None) -> Iterator[Fact]:

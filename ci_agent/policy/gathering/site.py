@@ -6,7 +6,7 @@ from typing import Protocol
 
 from ci_agent.policy.effects import Effects
 from ci_agent.policy.protected import Surroundings
-from ci_agent.policy.shell.program import Dialect, ListNames, ShellProgram
+from ci_agent.policy.shell.program import Dialect, Disk, ShellProgram
 from ci_agent.policy.words import Word
 from ci_agent.workspace import Workspace
 
@@ -14,12 +14,12 @@ from ci_agent.workspace import Workspace
 class Analyse(Protocol):
     """Shell text to everything that it might run or open; raises UnparsableError or BoundExceededError.
 
-    `environment` holds the variables whose values are certain where the text begins. `list_names` looks at the disk for
-    the folders that a loop enters.
+    `environment` holds the variables whose values are certain where the text begins. `disk` tells which
+    folders a loop enters, and what some commands print.
     """
 
     def __call__(
-        self, text: str, environment: Mapping[str, str], dialect: Dialect, list_names: ListNames = ...
+        self, text: str, environment: Mapping[str, str], dialect: Dialect, disk: Disk = ...
     ) -> ShellProgram: ...
 
 

@@ -33,7 +33,7 @@ _LINK_OPTION: Final = re.compile(r"-[A-Za-z]*[ls]|--(link|symbolic-link|links)")
 def stale_paths(facts: Sequence[Fact], budget: DiskBudget) -> Iterator[UnknownFact]:
     """A doubt for each file that is reached through a link of the call's own, and for each glob that may find a name
     of its own that looks like an option."""
-    named = [(_base_name(fact), fact) for fact in facts if isinstance(fact, ExecFact)]
+    named = [(base_name(fact), fact) for fact in facts if isinstance(fact, ExecFact)]
     makers = [fact for name, fact in named if name in _MAKERS]
     if makers:
         yield from _through_links(makers, facts, budget)
@@ -123,7 +123,7 @@ def _makes_links(maker: ExecFact, known: dict[int, bool], budget: DiskBudget) ->
 
 def _may_make_links(command: ExecFact, budget: DiskBudget) -> bool:
     """`ln` does; copies and moves do when they are told so, or when there is a link in what they take."""
-    if _base_name(command) in _LINKERS or any(_LINK_OPTION.match(word.text) for word in command.words[1:]):
+    if base_name(command) in _LINKERS or any(_LINK_OPTION.match(word.text) for word in command.words[1:]):
         return True
     sources = [file.written for file in command.files if file.effect != "write"]
     return any(
@@ -133,10 +133,10 @@ def _may_make_links(command: ExecFact, budget: DiskBudget) -> bool:
 
 def _through_unpacked(named: Sequence[tuple[str, ExecFact]], facts: Sequence[Fact]) -> Iterator[UnknownFact]:
     """A doubt for each file beneath a folder into which nobody knows what is put."""
-    everywhere = any(_changes_working_tree(name, command) for name, command in named)
+    everywhere = any(changes_working_tree(name, command) for name, command in named)
     makers: dict[Names, set[int]] = {}
     for name, command in named:
-        for folder in _unpacked_into(name, command):
+        for folder in unpacked_into(name, command):
             makers.setdefault(fold_names(names_of(folder)), set()).add(id(command))
     for fact in facts if everywhere or makers else ():
         # Git itself follows no link of a working tree.
@@ -148,7 +148,7 @@ def _through_unpacked(named: Sequence[tuple[str, ExecFact]], facts: Sequence[Fac
                 yield UnknownFact(why, argument=file.argument, span=file.span)
 
 
-def _unpacked_into(name: str, maker: ExecFact) -> list[Path]:
+def unpacked_into(name: str, maker: ExecFact) -> list[Path]:
     if name not in _UNPACKERS and name not in ("git clone", "git worktree"):
         return []
     written = [file for file in maker.files if file.effect == "write"]
@@ -178,10 +178,10 @@ def _follows(reader: Fact) -> bool:
 
 
 def _is_git(command: ExecFact) -> bool:
-    return _base_name(command).partition(" ")[0] == "git"
+    return base_name(command).partition(" ")[0] == "git"
 
 
-def _changes_working_tree(name: str, command: ExecFact) -> bool:
+def changes_working_tree(name: str, command: ExecFact) -> bool:
     name, _, subcommand = name.partition(" ")
     if name != "git" or subcommand not in _GIT_UNPACKS:
         return False
@@ -193,7 +193,7 @@ def _changes_working_tree(name: str, command: ExecFact) -> bool:
     return not is_new_branch and _GIT_ONLY_SHOWS.isdisjoint(texts)
 
 
-def _base_name(command: ExecFact) -> str:
+def base_name(command: ExecFact) -> str:
     """With the subcommand, for git."""
     name = os.path.basename(command.words[0].text)
     return f"git {_git_subcommand(command)}" if name == "git" else name

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import Final
 
 from ci_agent.policy.shell.follow import follow_program
 from ci_agent.policy.shell.grammar import read_program
-from ci_agent.policy.shell.program import BoundExceededError, Dialect, ListNames, ShellProgram, UnparsableError
+from ci_agent.policy.shell.program import BoundExceededError, Dialect, Disk, ShellProgram, UnparsableError
 from ci_agent.policy.shell.reader import CONTROL, Notes, Reader, Unit
 from ci_agent.policy.shell.second_reading import check_agreement
 
@@ -16,29 +17,29 @@ MAX_BYTES = 128 * 1024
 _NOTHING: Mapping[str, str] = {}
 
 
-def _no_names(*_: object) -> None:
-    return None
+_NO_DISK: Final = Disk(lambda *_: None, lambda *_: ())
 
 
 def analyse(
     text: str,
     environment: Mapping[str, str] = _NOTHING,
     dialect: Dialect = "bash",
-    list_names: ListNames = _no_names,
+    disk: Disk = _NO_DISK,
 ) -> ShellProgram:
     """What the shell might run for `bash -c text`.
 
     `environment` holds the variables whose values may be relied on (`HOME`, `PWD`); all others are unknown. `posix` is
     for `sh -c text`, where nobody knows which shell `sh` is: only what all of them read alike is understood.
-    `list_names` tells what a glob becomes, where a loop enters folders; without it such loops are not understood.
+    `disk` tells what a glob becomes, where a loop enters folders, and what some commands print; without it such
+    loops are not understood, and such values not known.
     Raises UnparsableError for what is not understood with certainty, BoundExceededError for what is too large.
     """
     _check_characters(text)
     try:
-        return _analyse(text, environment, dialect, list_names)
+        return _analyse(text, environment, dialect, disk)
     except RecursionError:
         # Whoever asks stands deep in the stack: what is understood must not depend on that.
-        return _in_a_thread(partial(_analyse_bounded, text, environment, dialect, list_names))
+        return _in_a_thread(partial(_analyse_bounded, text, environment, dialect, disk))
 
 
 def _in_a_thread(analyse_it: Callable[[], ShellProgram]) -> ShellProgram:
@@ -50,16 +51,14 @@ def _in_a_thread(analyse_it: Callable[[], ShellProgram]) -> ShellProgram:
         return answer.result()
 
 
-def _analyse_bounded(
-    text: str, environment: Mapping[str, str], dialect: Dialect, list_names: ListNames
-) -> ShellProgram:
+def _analyse_bounded(text: str, environment: Mapping[str, str], dialect: Dialect, disk: Disk) -> ShellProgram:
     try:
-        return _analyse(text, environment, dialect, list_names)
+        return _analyse(text, environment, dialect, disk)
     except RecursionError:
         raise BoundExceededError("the nesting is too deep") from None
 
 
-def _analyse(text: str, environment: Mapping[str, str], dialect: Dialect, list_names: ListNames) -> ShellProgram:
+def _analyse(text: str, environment: Mapping[str, str], dialect: Dialect, disk: Disk) -> ShellProgram:
     notes = Notes(posix=dialect == "posix")
     reader = Reader(text, 0, len(text), notes, read_program)
     program = read_program(reader)
@@ -68,7 +67,7 @@ def _analyse(text: str, environment: Mapping[str, str], dialect: Dialect, list_n
     if problem := _find_conflict(notes):
         raise UnparsableError(problem, (0, len(text)))
     check_agreement([Unit(text, 0, len(text), reader.roles, reader.masks, False, None), *notes.units])
-    return follow_program(program, text, notes, environment, list_names)
+    return follow_program(program, text, notes, environment, disk)
 
 
 def _find_conflict(notes: Notes) -> str | None:

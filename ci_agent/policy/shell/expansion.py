@@ -1,7 +1,7 @@
 """A word of the source becomes words of a command: braces, tilde, variables, splitting, names of files."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from math import prod
 from typing import NamedTuple
@@ -9,11 +9,12 @@ from typing import NamedTuple
 from ci_agent.policy.edited import edit_all
 from ci_agent.policy.shell.braces import BraceError, expand_braces, may_expand
 from ci_agent.policy.shell.printed_words import path_part, prints_a_line, stand_ins
-from ci_agent.policy.shell.program import UnparsableError
+from ci_agent.policy.shell.program import Question, UnparsableError
+from ci_agent.policy.shell.questions import question
 from ci_agent.policy.shell.static_words import is_list
 from ci_agent.policy.shell.syntax import Arithmetic, Parameter, Part, SourceWord, Span, Substitution, Text
 from ci_agent.policy.shell.variables import Known, Variables
-from ci_agent.policy.words import Edit, Word
+from ci_agent.policy.words import Edit, Word, literal_word
 
 _TILDE = re.compile(r"~([^/]*)")
 _TILDE_BEHIND = re.compile(r"[=:]~")
@@ -35,6 +36,8 @@ class Surroundings(NamedTuple):
     folder: str | None
     printers: Mapping[int, int]
     """For the programs of substitutions, by their ids, the commands that print what is substituted."""
+    answers: Callable[[Question, str | None], tuple[str, ...]]
+    """Every text that a command may print in a folder, as far as the disk tells."""
 
 
 class _Piece(NamedTuple):
@@ -154,6 +157,10 @@ def _evaluate_substitution(part: Substitution, around: Surroundings, *, quoted: 
     known = stand_ins(part.program, notes.functions)
     if known:
         return _Unknown(splits=not quoted, stand_ins=known)
+    if (asked := question(part.program, notes.functions)) and (texts := around.answers(asked, around.folder)):
+        # As above, it may have failed.
+        choices = tuple(literal_word(text) for text in dict.fromkeys((*texts, "")))
+        return _evaluate_known(Known(choices, around.folder), around, quoted)
     printer = around.printers.get(id(part.program))
     one = prints_a_line(part.program)
     return _Unknown(not quoted, printed_by=printer, whole=not one, line=one and quoted)

@@ -35,12 +35,25 @@ def change_folder(folder: Folder, arguments: tuple[Word, ...], variables: Variab
     operands = arguments[1:] if arguments and arguments[0].literal == "--" else arguments
     if not operands:
         return _home(variables)
-    target = operands[0].literal
-    if len(operands) > 1 or not target or target.startswith("-"):
+    if len(operands) > 1 or operands[0].splits or operands[0].literal == "":
+        return None
+    reached = [_reached(folder, word.literal, variables) for word in operands[0].choices or operands]
+    start = variables.environment.get("PWD", "")
+    same = len({_from_root(each, start) for each in reached}) == 1
+    return reached[0] if same else None
+
+
+def _reached(folder: Folder, target: str | None, variables: Variables) -> Folder:
+    """Where one of the values leads; an empty one leaves the shell where it is, whether it is an error or not."""
+    if target is None or target.startswith("-") or (not target and folder == UNREACHABLE):
         return None
     if variables.environment.get("CDPATH") and not target.startswith(("/", "./", "../")):
         return None
-    return _enter(folder, target)
+    return _enter(folder, target) if target else folder
+
+
+def _from_root(folder: Folder, start: str) -> Folder:
+    return folder if folder is None or folder.startswith("/") else f"{start}/{folder}".rstrip("/")
 
 
 def _home(variables: Variables) -> Folder:

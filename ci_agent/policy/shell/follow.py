@@ -9,8 +9,8 @@ from ci_agent.policy.shell.folders import UNREACHABLE, Folder, Outcome, join
 from ci_agent.policy.shell.printed_words import stand_in_for_each
 from ci_agent.policy.shell.program import (
     Assignment,
+    Disk,
     LineLoop,
-    ListNames,
     ShellProgram,
     UnparsableError,
 )
@@ -50,10 +50,10 @@ _MAX_ROUNDS = 16
 
 
 def follow_program(
-    program: Sequence, source: str, notes: Notes, environment: Mapping[str, str], list_names: ListNames
+    program: Sequence, source: str, notes: Notes, environment: Mapping[str, str], disk: Disk
 ) -> ShellProgram:
     """Every command of the program, in the order in which they stand in the source."""
-    trail = Trail(source, notes, Variables(notes, environment), partial(_run_sequence, tested=True), list_names)
+    trail = Trail(source, notes, Variables(notes, environment), partial(_run_sequence, tested=True), disk)
     _run_sequence(trail, program, None if notes.function_moves else "", tested=False)
     return ShellProgram(tuple(trail.commands), tuple(trail.loops))
 
@@ -274,7 +274,7 @@ def _divide(trail: Trail, loop: ForEach, items: tuple[Word, ...], folder: Folder
         return [items]
     words: list[Word] = []
     for word in items:
-        texts = [word.text] if word.literal is not None else trail.list_names(word, shown(folder) or "")
+        texts = [word.text] if word.literal is not None else trail.disk.list_names(word, shown(folder) or "")
         if texts is None or folder is None or len(words) + len(texts) > _MAX_ROUNDS:
             return [items]
         words += [literal_word(text, word.span) for text in texts]

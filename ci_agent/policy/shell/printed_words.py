@@ -49,7 +49,7 @@ def stand_ins(program: Sequence, functions: Container[str]) -> tuple[str, ...]:
     command = only_command(program)
     if command is None:
         return ()
-    match [_text(word) for word in command.words]:
+    match [spelled_text(word) for word in command.words]:
         case ["nproc"] if "nproc" not in functions:
             return ("", "1")
         case ["date", str(form)] | ["date", "-u", str(form)] if "date" not in functions:
@@ -76,7 +76,7 @@ def _counts(program: Sequence, functions: Container[str]) -> bool:
     if not all(_is_silencing(redirect) or redirect.operator == "<" for redirect in last.redirects):
         return False
     fed = len(pipelines[0].stages) > 1 or len(last.redirects) > 0
-    words = [_text(word) for word in last.words]
+    words = [spelled_text(word) for word in last.words]
     counts = words in _COUNTING or (words[:2] == ["grep", "-c"] and len(words) == 3 and _is_pattern(words[2]))
     return fed and counts and words[0] not in functions
 
@@ -88,7 +88,7 @@ def _is_pattern(text: str | None) -> bool:
 def stand_in_for_each(program: Sequence, functions: Container[str]) -> tuple[str, ...]:
     """The same for each word of a list: `$(git rev-list A..B)` is names of commits."""
     command = only_command(program)
-    words = [_text(word) for word in command.words] if command is not None else []
+    words = [spelled_text(word) for word in command.words] if command is not None else []
     if words[:2] != ["git", "rev-list"] or "git" in functions:
         return ()
     return (HASH,) if all(word is not None and _OF_REV_LIST.fullmatch(word) for word in words[2:]) else ()
@@ -110,7 +110,7 @@ def path_part(program: Sequence, functions: Container[str]) -> tuple[SourceWord,
     words = command.words[1:]
     if words and words[0].plain == "--":
         words = words[1:]
-    suffix = _text(words[1]) if len(words) == 2 and name == "basename" else ""
+    suffix = spelled_text(words[1]) if len(words) == 2 and name == "basename" else ""
     if suffix is None or len(words) != 1 + bool(suffix):
         return None
     return words[0], Edit("basename" if name == "basename" else "dirname", behind=suffix)
@@ -133,7 +133,7 @@ def only_command(program: Sequence) -> Simple | None:
     return command
 
 
-def _text(word: SourceWord) -> str | None:
+def spelled_text(word: SourceWord) -> str | None:
     """The one value of a word that is spelled; behind its beginning, a tilde is none of a home folder."""
     if word.plain is not None:
         return word.plain

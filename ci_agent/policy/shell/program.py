@@ -15,6 +15,27 @@ ListNames: TypeAlias = Callable[[Word, str], Sequence[str] | None]
 """The names that a glob becomes now in a folder, as `Command.folder` has it; None when they cannot be told."""
 
 
+class Question(NamedTuple):
+    """What a command prints that the disk tells: the branch that is checked out (as git names it, or shortened where
+    nothing else is called so), the top of the working tree, a version or a name in a file."""
+
+    about: Literal["branch", "short branch", "top", "version", "name"]
+    file: str = ""
+    made: tuple[str, ...] = ()
+    """Branches that the text has checked out anew before."""
+
+
+Answer: TypeAlias = Callable[[Question, str], Sequence[str]]
+"""Every text that may be printed now in a folder; empty when that cannot be told."""
+
+
+class Disk(NamedTuple):
+    """What is looked up while a text is followed. The names and answers are those at the time of the decision."""
+
+    list_names: ListNames
+    answer: Answer
+
+
 class Assignment(NamedTuple):
     """`NAME=value`, before a command or alone."""
 

@@ -5,11 +5,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ci_agent.policy.shell.folders import UNREACHABLE, Folder
-from ci_agent.policy.shell.program import Assignment, BoundExceededError, Command, LineLoop, ListNames, Redirect
+from ci_agent.policy.shell.program import Assignment, BoundExceededError, Command, Disk, LineLoop, Question, Redirect
+from ci_agent.policy.shell.questions import new_branch
 from ci_agent.policy.shell.reader import MAX_COMMANDS, Notes
 from ci_agent.policy.shell.syntax import Sequence, Span
 from ci_agent.policy.shell.variables import Variables
 from ci_agent.policy.words import Word
+from ci_agent.steering_names import matters_to_shell_alone
 
 MAX_WORDS = 2_000
 """The words of all commands, once they are expanded; what had to be expanded counts twice."""
@@ -30,7 +32,7 @@ class Trail:
     variables: Variables
     run: Callable[["Trail", Sequence, Folder], object]
     """Follows a sequence whose status is looked at; follow.py has it, which stands on everything else."""
-    list_names: ListNames
+    disk: Disk
     commands: list[Command] = field(default_factory=list)
     functions: dict[str, None] = field(default_factory=dict)
     """Those certainly defined here, in order."""
@@ -72,6 +74,13 @@ class Trail:
         self.runs += 1
         if self.runs > MAX_COMMANDS:
             raise BoundExceededError(f"more than {MAX_COMMANDS} commands")
+
+    def answers(self, question: Question, folder: Folder) -> tuple[str, ...]:
+        """Every text that a command may print here of which the disk tells that; empty when nobody knows."""
+        if shown(folder) is None or any(map(matters_to_shell_alone, self.notes.assigned)):
+            return ()
+        made = filter(None, map(new_branch, self.commands)) if "branch" in question.about else ()
+        return tuple(self.disk.answer(question._replace(made=tuple(made)), folder or ""))
 
     def run_later(self, sequence: Sequence) -> None:
         """Follow what runs at an unknown time: the body of a function, what `trap` installs."""

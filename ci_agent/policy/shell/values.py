@@ -55,7 +55,7 @@ def expand_words(trail: Trail, simple: Simple, folder: Folder) -> tuple[Word, ..
 
 def expand(trail: Trail, word: SourceWord, folder: Folder) -> list[Word]:
     visit(trail, word.parts, folder)
-    words = expand_word(word, Surroundings(trail.source, trail.variables, folder, trail.printers))
+    words = expand_word(word, Surroundings(trail.source, trail.variables, folder, trail.printers, trail.answers))
     if trail.notes.posix and any(made.kind == "glob" and _NOT_ALIKE.search(made.text) for made in words):
         raise UnparsableError(
             "`?` or `[` in a pattern, which not every sh matches alike; run it with bash -c", word.span
@@ -66,7 +66,7 @@ def expand(trail: Trail, word: SourceWord, folder: Folder) -> list[Word]:
 
 def value_of(trail: Trail, word: SourceWord, folder: Folder) -> Word:
     visit(trail, word.parts, folder)
-    return expand_value(word, Surroundings(trail.source, trail.variables, folder, trail.printers))
+    return expand_value(word, Surroundings(trail.source, trail.variables, folder, trail.printers, trail.answers))
 
 
 def visit(trail: Trail, parts: Iterable[Part], folder: Folder) -> None:

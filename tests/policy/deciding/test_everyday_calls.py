@@ -33,8 +33,10 @@ def test_everyday_calls_get_the_answer_that_stands_before_them(policy: MakePolic
     for name in _FILES:
         file = put(name)
     root = next(folder for folder in file.parents if (folder / ".env").exists())
+    (root / "VERSION").write_text("1.2.3\n")
+    (root / "package.json").write_text('{"name": "app", "version": "1.2.3"}\n')
     (root / ".gitignore").write_text("node_modules/\nbuild/\n.env\n")
-    subprocess.run(["git", "init", "-q"], cwd=root, check=True)
+    subprocess.run(["git", "-c", "init.defaultBranch=main", "init", "-q"], cwd=root, check=True)
     subprocess.run(["git", "add", "-A"], cwd=root, check=True)
     rules, _, calls = group.partition("\n")[2].partition("\n---\n")
     decided = policy(f'{rules}\n- {{id: secrets, deny: read, path: "**/.env"}}\n')
