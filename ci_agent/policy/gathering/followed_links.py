@@ -31,7 +31,7 @@ _OPTIONS_THAT_STAY: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 _UNPACKERS: Final = (
-    "7z 7za 7zr 7zz bsdtar busybox cpio docker gtar jar kubectl podman pypy pypy3 python python3 tar unzip"
+    "7z 7za 7zr 7zz bsdtar busybox cpio docker gh gtar helm jar kubectl podman pypy pypy3 python python3 tar unzip"
 )
 """Programs that write beneath a folder what they are given to unpack, also behind the links to folders there."""
 

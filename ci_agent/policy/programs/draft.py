@@ -10,7 +10,10 @@ from ci_agent.policy.words import EVERYTHING, Selection, Word, literal_word
 
 _NO_FILES = frozenset({"-", "/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"})
 """Names that reach no file of anybody's."""
+_STANDARD_INPUT = frozenset({"-", "/dev/stdin", "/dev/fd/0"})
+CODE_FROM_INPUT = "runs the code that it reads from its input"
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_VERSION = re.compile(r"(?:[A-Za-z]+[@-]?)?[0-9]+(?:\.[0-9]+)*(?:t|-dev|(?:-[a-z0-9_]+){3})?|latest")
 _PLAIN_NAME = re.compile(r"@?[A-Za-z0-9][A-Za-z0-9_@:,-]*")
 
 
@@ -143,6 +146,14 @@ def _path_in(word: Word) -> Word:
     return tail(word, 2) if text.startswith("-") else word
 
 
+def use_named(draft: Draft, value: Word) -> None:
+    """`NAME=FILE`, and `FILE`, whose name may hold a `=` as well."""
+    draft.use("read", value)
+    equals = (value.prefix if value.kind == "unknown" else value.text).find("=")
+    if equals >= 0:
+        draft.use("read", tail(value, equals + 1))
+
+
 def use_source(draft: Draft, word: Word) -> None:
     """A URL, or a file to read."""
     if word.pipe:
@@ -164,8 +175,18 @@ def is_plain_name(word: Word) -> bool:
     return word.literal is not None and _PLAIN_NAME.fullmatch(word.text) is not None
 
 
+def is_version(word: Word) -> bool:
+    """`3.12`, `python3.12`, `pypy@3.10`."""
+    return word.literal is not None and _VERSION.fullmatch(word.text) is not None
+
+
 def reaches_no_file(word: Word) -> bool:
     return word.pipe or word.literal in _NO_FILES
+
+
+def is_standard_input(word: Word) -> bool:
+    """What it holds is what something else prints, or what stands in the line: nobody has seen it in a file."""
+    return word.pipe or word.literal in _STANDARD_INPUT
 
 
 def looks_outside(text: str) -> bool:

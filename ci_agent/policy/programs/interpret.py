@@ -10,16 +10,18 @@ from ci_agent.policy.programs.draft import (
     Draft,
     is_plain_name,
     is_url,
+    is_version,
     reaches_no_file,
     use_anything,
     use_at,
+    use_named,
     use_source,
 )
 from ci_agent.policy.programs.languages import find_reader
 from ci_agent.policy.programs.languages.contents import read_printed
 from ci_agent.policy.programs.load import find_profile, load_profile
 from ci_agent.policy.programs.operands import apply_operands
-from ci_agent.policy.programs.options import Found, Parsed, begins_option, parse, tail
+from ci_agent.policy.programs.options import Found, Operand, Parsed, begins_option, parse, tail
 from ci_agent.policy.programs.packages import use_package
 from ci_agent.policy.programs.profile import HAZARDS, Profile
 from ci_agent.policy.words import Word
@@ -87,8 +89,28 @@ def parse_levels(words: Sequence[Word]) -> list[Parsed]:
     while profile is not None:
         parsed = parse(profile, words, start)
         levels.append(parsed)
-        profile, start = _subcommand(parsed)
+        value = _taken_for_a_subcommand(parsed)
+        if value is None:
+            profile, start = _subcommand(parsed)
+        else:
+            option = parsed.options[-1]
+            parsed.options[-1] = option._replace(value=value.word, value_index=value.at)
+            parsed.operands.clear()
+            start = value.at + 1
     return levels
+
+
+def _taken_for_a_subcommand(parsed: Parsed) -> Operand | None:
+    """`tox --colored yes exec`: a word that no subcommand has, behind an option that no profile lists, is its value.
+
+    What follows is then read as the subcommand, which knows more of its words than the one for any name.
+    """
+    commands, option = parsed.profile.commands, parsed.options[-1] if parsed.options else None
+    first = parsed.operands[0] if parsed.operands else None
+    if option is None or first is None or "*" not in commands or first.word.literal in commands:
+        return None
+    listed = option.option.name in parsed.profile.options
+    return None if listed or option.value is not None or option.at != first.at - 1 else first
 
 
 def _subcommand(parsed: Parsed) -> tuple[Profile | None, int]:
@@ -101,7 +123,11 @@ def _subcommand(parsed: Parsed) -> tuple[Profile | None, int]:
         return None, 0
     commands = parsed.profile.commands
     section = commands.get(first.word.text) or commands.get("*")
-    return (None, 0) if section is None else (load_profile(section), first.at + 1)
+    if section is None:
+        return None, 0
+    profile = load_profile(section)
+    is_program = profile.language == "project_program" and section.endswith("*")
+    return profile, first.at if is_program else first.at + 1
 
 
 def _interpret(words: tuple[Word, ...], input_names: tuple[Word, ...] | None) -> Effects:
@@ -216,7 +242,9 @@ def _apply_unknown_subcommand(parsed: Parsed, draft: Draft) -> None:
 def _apply_option(found: Found, draft: Draft) -> None:
     option, value, index = found.option, found.value, found.at
     harmless = value is not None and (
-        (option.meaning == "write" and reaches_no_file(value)) or (option.meaning == "plugin" and is_plain_name(value))
+        (option.meaning == "write" and reaches_no_file(value))
+        or (option.meaning == "plugin" and is_plain_name(value))
+        or (option.meaning == "version" and is_version(value))
     )
     if option.why is not None and not harmless:
         draft.hazard(index, option.why)
@@ -224,7 +252,7 @@ def _apply_option(found: Found, draft: Draft) -> None:
         draft.looked_through += [index] if found.value_index is None else [index, found.value_index]
     if value is not None:
         _apply_value(found, value, draft)
-        if option.meaning in ("load", "plugin") or (option.meaning == "run" and "/" in value.text):
+        if option.meaning in ("load", "plugin") or (option.meaning in ("run", "version") and "/" in value.text):
             draft.code.append((index if found.value_index is None else found.value_index, found.value_offset))
 
 
@@ -236,13 +264,15 @@ def _apply_value(found: Found, value: Word, draft: Draft) -> None:
             draft.use("read", value)
         case "at":
             use_at(draft, value)
+        case "named":
+            use_named(draft, value)
         case "script":
             draft.script(value)
         case "source" | "package" | "url" as kind:
             _use_address(kind, value, draft)
         case "folder" | "look_folder":
             draft.work_in(value)
-        case "anything" | "unlisted" | "run" | "config" | "plugin":
+        case "anything" | "unlisted" | "run" | "config" | "plugin" | "version":
             use_anything(draft, value)
         case "data" | "code" | "reach" | "look" | "recursive" | "in_place" | "target":
             pass

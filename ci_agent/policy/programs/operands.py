@@ -4,7 +4,15 @@ from collections.abc import Iterator, Mapping
 
 from ci_agent.policy.effects import FileEffect, UrlUse
 from ci_agent.policy.programs.copies import use_target
-from ci_agent.policy.programs.draft import Draft, is_url, reaches_no_file, use_anything, use_source
+from ci_agent.policy.programs.draft import (
+    CODE_FROM_INPUT,
+    Draft,
+    is_standard_input,
+    is_url,
+    reaches_no_file,
+    use_anything,
+    use_source,
+)
 from ci_agent.policy.programs.options import Found, Operand, Parsed
 from ci_agent.policy.programs.packages import use_go_package, use_package
 from ci_agent.policy.programs.pathspecs import use_revision
@@ -103,6 +111,8 @@ def _assign(parsed: Parsed, recursive: bool, has_target: bool) -> Iterator[tuple
 
 
 def _use_code(draft: Draft, operand: Operand) -> None:
+    if is_standard_input(operand.word):
+        draft.hazard(operand.at, CODE_FROM_INPUT)
     draft.code.append((operand.at, 0))
     if is_url(operand.word):
         draft.urls.append(UrlUse(operand.word))

@@ -23,6 +23,8 @@ Meaning: TypeAlias = Literal[
     "source",  # a URL, or a file or a whole folder to read
     "package",  # a URL, a repository or a file with a package
     "names",  # a file with names of files to read
+    "named",  # `NAME=FILE`, or a file: it is read
+    "version",  # the version of an interpreter is data, anything else may be one to run
     "plugin",  # a name is data, a path loads code
     "run",  # another program
     "code",  # text that is run
@@ -46,6 +48,7 @@ HAZARDS: Mapping[Meaning, str] = {
     "code": "runs the code that it is given",
     "load": "loads code or configuration",
     "names": "takes names of files from a file",
+    "version": "runs another program",
     "plugin": "loads code or configuration",
     "config": "changes what runs or where it goes",
     "reach": "reaches another host",

@@ -105,6 +105,15 @@ def _refuse_double_letters(parsed: Parsed, draft: Draft) -> None:
             draft.hazard(index, "may run a command or write a file: write its options one by one")
 
 
+def read_unpack_here(parsed: Parsed, draft: Draft) -> None:
+    """`gh run download`, `helm pull --untar`: what comes is unpacked where they work, or as told."""
+    if parsed.profile.name.startswith("helm") and not parsed.has("--untar"):
+        return
+    told = [value for _, value in parsed.values("-D", "--dir", "-d", "--destination", "--untardir")]
+    for folder in told or [literal_word(".")]:
+        draft.use("write", folder, recursive=True)
+
+
 def read_unzip(parsed: Parsed, draft: Draft) -> None:
     """`unzip ARCHIVE MEMBER... -d FOLDER`: without a switch that only shows, it extracts."""
     for operand in parsed.operands[:1]:

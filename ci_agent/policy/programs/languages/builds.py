@@ -2,7 +2,7 @@
 
 import re
 
-from ci_agent.policy.programs.draft import Draft, use_anything
+from ci_agent.policy.programs.draft import CODE_FROM_INPUT, Draft, is_standard_input, is_version, use_anything
 from ci_agent.policy.programs.load import load_profile
 from ci_agent.policy.programs.operands import use_backup
 from ci_agent.policy.programs.options import Parsed, parse, tail
@@ -137,15 +137,22 @@ def read_interpreter(parsed: Parsed, draft: Draft) -> None:
             use_anything(draft, operand.word)
         return
     words = [operand.word for operand in parsed.operands]
-    if asks or (words and words[0].literal != "-" and not words[0].pipe):
+    if asks or (words and not is_standard_input(words[0])):
         draft.code += [(operand.at, 0) for operand in parsed.operands[:1]]
         _use_program(words, draft)
-    elif words and words[0].literal == "-":
-        draft.hazard(parsed.operands[0].at, "runs the code that it reads from its input")
+    elif words and not words[0].pipe:
+        draft.hazard(parsed.operands[0].at, CODE_FROM_INPUT)
         for word in words[1:]:
             use_anything(draft, word)
     else:
         draft.doubt(f"the code that {parsed.profile.name} reads from its input is not known: put it in a file")
+
+
+def read_python_versions(parsed: Parsed, draft: Draft) -> None:
+    """`uv python find REQUEST`: what is no version may be an interpreter, which is run to be asked."""
+    for operand in parsed.operands[1:]:
+        if not is_version(operand.word):
+            draft.hazard(operand.at, HAZARDS["version"])
 
 
 def _refuse_magic_name(parsed: Parsed, draft: Draft, word: Word) -> None:

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Sequence
 
-from ci_agent.policy.programs.draft import Draft
+from ci_agent.policy.programs.draft import CODE_FROM_INPUT, Draft, is_standard_input, use_anything
+from ci_agent.policy.programs.load import find_profile
 from ci_agent.policy.programs.options import Parsed, tail
 from ci_agent.policy.words import Word, literal_word
 
@@ -89,6 +90,39 @@ def read_debugger(parsed: Parsed, draft: Draft) -> None:
         draft.use("read", words[0])
     if not parsed.has(*parsed.profile.instead):
         draft.doubt(f"the commands that {parsed.profile.name} reads from its input are not known")
+
+
+_READ_CODE = frozenset({"shell", "other_shell", "interpreter", "commands"})
+"""Languages of programs that, without a word, read commands from standard input."""
+
+
+def read_project_program(parsed: Parsed, draft: Draft) -> None:
+    """`pnpm NAME`, `bun run NAME`: a script of the project or, where there is none of that name, any program.
+
+    A name alone, of a program that takes its commands from no input, is taken for a script.
+    """
+    words = [operand.word for operand in parsed.operands]
+    if not words:
+        return
+    first, *others = words
+    runs_files = parsed.profile.name.startswith("bun")
+    program = find_profile(first.literal or "")
+    if is_standard_input(first):
+        draft.hazard(parsed.operands[0].at, CODE_FROM_INPUT)
+    elif runs_files and "." in first.text:
+        draft.use("read", first)
+        draft.code.append((parsed.operands[0].at, 0))
+    elif (program is not None and (others or program.language in _READ_CODE)) or "/" in first.text:
+        draft.run(words)
+    for word in others:
+        use_anything(draft, word)
+
+
+def read_workspaces(parsed: Parsed, draft: Draft) -> None:
+    """`yarn workspace NAME exec COMMAND`, `yarn workspaces foreach exec COMMAND`."""
+    for operand in parsed.operands:
+        if operand.word.literal in ("exec", "dlx", "node", None):
+            draft.hazard(operand.at, "runs another program in each of them")
 
 
 def read_exec(parsed: Parsed, draft: Draft) -> None:

@@ -15,6 +15,11 @@ _SAYS_WHERE: Final = re.compile(r"[:=/@]")
 _LOCAL_URL: Final = re.compile(
     r"[a-z][a-z0-9+.-]*://(?:[^@/?#,]*@)?(?:localhost|127\.0\.0\.1|\[::1\])(?::[0-9]+)?(?:/[^?#@]*)?", re.IGNORECASE
 )
+_TRANSPORT: Final = re.compile(
+    r"(?:containers-storage|dir|docker-archive|docker-daemon|oci|oci-archive|sif):(?P<path>[^:]*)"
+)
+"""Of podman and its like: not a registry, but files of this machine."""
+_REMOTE_CONTEXT: Final = re.compile(r"(?:git@|git://)?(?P<place>(?:[A-Za-z0-9-]+\.)+[A-Za-z]+[:/].*)")
 _REGISTRY: Final = re.compile(
     r"(?P<host>localhost|[A-Za-z0-9.-]*\.[A-Za-z0-9.-]*|[A-Za-z0-9-]+(?=:))(?P<port>:[0-9]+)?/"
 )
@@ -56,11 +61,27 @@ def _is_local_url(word: Word) -> bool:
 
 def read_image(parsed: Parsed, draft: Draft) -> None:
     """`HOST/NAME:TAG`: the registry that the image comes from; without a host, it is the usual one."""
-    for operand in parsed.operands[:1]:
+    logs_in = parsed.profile.name.endswith("login")
+    moves = parsed.profile.name.endswith(("pull", "login"))
+    for operand in parsed.operands[: 2 if moves else 1]:
         if operand.word.literal is None:
             draft.doubt(f"the registry of the image {operand.word.text} is not known")
-        elif registry := _REGISTRY.match(operand.word.text):
+        elif files := _TRANSPORT.match(operand.word.text):
+            path = literal_word(files["path"], operand.word.span)
+            draft.use("read", path, recursive=True)
+            draft.use("write", path)
+            draft.hazard(operand.at, "reads or writes files of this machine")
+        elif registry := _REGISTRY.match(operand.word.text + "/" * logs_in):
             draft.urls.append(UrlUse(literal_word(f"https://{registry[0]}", operand.word.span)))
+
+
+def read_build_context(parsed: Parsed, draft: Draft) -> None:
+    """`docker build HOST/PATH`, `git@HOST:PATH`: a repository, where no folder of that name is meant."""
+    for operand in parsed.operands[:1]:
+        remote = _REMOTE_CONTEXT.fullmatch(operand.word.literal or "")
+        if remote is not None:
+            place = remote["place"].replace(":", "/", 1)
+            draft.urls.append(UrlUse(literal_word(f"https://{place}", operand.word.span)))
 
 
 def read_openssl(parsed: Parsed, draft: Draft) -> None:

@@ -1,6 +1,6 @@
 """Shells, and the builtins that run text as commands."""
 
-from ci_agent.policy.programs.draft import Draft, use_anything
+from ci_agent.policy.programs.draft import Draft, is_standard_input, use_anything
 from ci_agent.policy.programs.options import Parsed
 from ci_agent.policy.words import Word, literal_word
 
@@ -26,7 +26,7 @@ def read_shell(parsed: Parsed, draft: Draft) -> None:
             _doubt_options(parsed, draft)
             draft.script(words[0])
         return
-    if not words or parsed.has("-s") or words[0].pipe:
+    if not words or parsed.has("-s") or is_standard_input(words[0]):
         if not parsed.has("--version", "--help"):
             draft.doubt(f"the commands that {parsed.profile.name} reads from its input are not known")
         return
@@ -64,7 +64,7 @@ def _gives_commands(parsed: Parsed, word: Word) -> bool:
     """The operand is a file of commands, and not standard input itself."""
     operands = parsed.profile.operands
     takes_files = operands.leading[:1] == ("program",) or operands.repeated == "load"
-    return takes_files and word.literal != "-" and not word.pipe
+    return takes_files and not is_standard_input(word)
 
 
 def read_parallel(parsed: Parsed, draft: Draft) -> None:
