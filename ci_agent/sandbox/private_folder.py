@@ -2,14 +2,14 @@
 
 import fcntl
 import os
-import shutil
-import stat
 import tempfile
 import threading
 import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
+
+from ci_agent.sandbox.removal import remove_tree
 
 PREFIX: Final = "ci-agent-tmp-"
 
@@ -42,7 +42,7 @@ class PrivateFolder:
         """With all that is in it, as far as that can be removed."""
         with self._lock:
             if self._path is not None:
-                _remove(self._path)
+                remove_tree(self._path)
                 if self._in_use >= 0:
                     os.close(self._in_use)
                 self._path, self._in_use = None, -1
@@ -67,22 +67,5 @@ def _remove_abandoned(folder: Path) -> None:
             # A run may be about to lock what it has just made.
             if time.time() - os.lstat(path).st_ctime > _ABANDONED_AFTER_S:
                 descriptor = _lock_folder(path)
-                _remove(path)
+                remove_tree(path)
                 os.close(descriptor)
-
-
-def _remove(path: Path) -> None:
-    _open_folders(path)
-    shutil.rmtree(path, ignore_errors=True)
-
-
-def _open_folders(top: Path) -> None:
-    """Some tools lock their folders against their own user (Go's module cache)."""
-    with suppress(OSError):
-        os.chmod(top, stat.S_IRWXU)
-    for folder, names, _ in os.walk(top):
-        for name in names:
-            path = os.path.join(folder, name)
-            if not os.path.islink(path):
-                with suppress(OSError):
-                    os.chmod(path, stat.S_IRWXU)
