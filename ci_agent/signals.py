@@ -6,12 +6,13 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from ci_agent.cancellation import CancelToken
 
-PARENT_CHECK_S = 0.5
+LOOK_EVERY_S = 0.5
+"""For the end of the parent, or of what is watched."""
 
 _STOP = 0  # no signal has this number
 
@@ -59,13 +60,16 @@ def cancel_on_signals(
     numbers = _ALWAYS | {number for number in _ending_signals() if signal.getsignal(number) is signal.SIG_DFL}
     parent = os.getppid() if follow_parent and not survives_hangup else None
     watch = SignalWatch(cancel, on_second)
+    is_over = threading.Event()
     with _signals_as_bytes(numbers) as (read_end, write_end):
-        thread = threading.Thread(target=_watch, args=(watch, read_end, numbers, parent), daemon=True)
+        thread = threading.Thread(target=_watch, args=(watch, read_end, numbers, parent, is_over), daemon=True)
         thread.start()
         try:
             yield watch
         finally:
-            os.write(write_end, bytes([_STOP]))
+            is_over.set()
+            with suppress(OSError):  # then it looks for itself
+                os.write(write_end, bytes([_STOP]))
             thread.join()
 
 
@@ -106,15 +110,17 @@ def _ignore(_number: int, _frame: object) -> None:
     """Python calls it in the main thread, some time; by then the byte has been written and read."""
 
 
-def _watch(watch: SignalWatch, read_end: int, numbers: Collection[int], parent: int | None) -> None:
+def _watch(
+    watch: SignalWatch, read_end: int, numbers: Collection[int], parent: int | None, is_over: threading.Event
+) -> None:
     poll = select.poll()
     poll.register(read_end, select.POLLIN)
     while True:
         # The kernel could signal us at the parent's death (PR_SET_PDEATHSIG), but does so when the thread that
         # started us ends, too: a program with a pool of threads, the GitHub runner among them, would end us early.
-        poll.poll(None if parent is None else PARENT_CHECK_S * 1000)
+        poll.poll(LOOK_EVERY_S * 1000)
         came = _read_byte(read_end)
-        if came == bytes([_STOP]):
+        if came == bytes([_STOP]) or (is_over.is_set() and not came):
             return
         if came and came[0] in numbers:
             _take(watch, came[0], f"received {_name(came[0])}")

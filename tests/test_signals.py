@@ -233,7 +233,7 @@ def test_the_end_of_the_shell_that_runs_the_command_counts_as_sigterm(start: Sta
 
 OUTLIVE_PARENT = """
 from ci_agent import signals
-signals.PARENT_CHECK_S = 0.01
+signals.LOOK_EVERY_S = 0.01
 with cancel_on_signals(cancel, second.set, follow_parent=FOLLOW) as watch:
     parent = os.getppid()
     print("up", parent, flush=True)
@@ -253,7 +253,7 @@ def test_a_run_that_shall_outlive_its_parent_does(start: Start, follow: str, com
 def test_the_end_of_the_thread_that_started_the_run_is_not_the_end_of_its_parent(start: Start) -> None:
     script = """
 from ci_agent import signals
-signals.PARENT_CHECK_S = 0.01
+signals.LOOK_EVERY_S = 0.01
 with cancel_on_signals(cancel, second.set, follow_parent=True) as watch:
     print("up", os.getpid(), flush=True)
     sys.stdin.readline()
@@ -308,3 +308,13 @@ def test_every_signal_of_a_storm_is_counted() -> None:
             signal.raise_signal(signal.SIGTERM)
             signal.raise_signal(signal.SIGINT)
     assert (watch.received_signal, len(seconds)) == (signal.SIGTERM, 999)
+
+
+def test_it_ends_even_if_its_watch_cannot_be_told() -> None:
+    threads = threading.enumerate()
+    with cancel_on_signals(CancelToken(), pytest.fail), open(os.devnull) as takes_nothing:
+        write_end = signal.set_wakeup_fd(-1)
+        kept = os.dup(write_end)
+        os.dup2(takes_nothing.fileno(), write_end, inheritable=False)
+    os.close(kept)
+    assert threading.enumerate() == threads
