@@ -10,9 +10,11 @@ import os
 import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import TypeAlias
 
 from ci_agent.sandbox.confinement import Confinement, confinement_as_json, confinement_from_json
+from ci_agent.spawn.patience import patiently
 from ci_agent.spawn.tree_limits import TreeLimits
 
 _LENGTH_BYTES = 8
@@ -82,7 +84,7 @@ def hand_over(channel: socket.socket, control: socket.socket) -> None:
 
 def take_over(channel: socket.socket) -> socket.socket | None:
     """The socket of one more command; None when no more will come. BlockingIOError when it was lost on the way."""
-    data, descriptors, _, _ = socket.recv_fds(channel, 1, 1)
+    data, descriptors, _, _ = patiently(lambda: socket.recv_fds(channel, 1, 1))
     if not data:
         return None
     if not descriptors:  # no descriptor was free for it
@@ -107,7 +109,7 @@ def send_request(control: socket.socket, request: Request, streams: Sequence[int
 
 def receive_request(control: socket.socket) -> tuple[Request, list[int]]:
     """The request and the descriptors; EOFError when whoever had it is gone."""
-    header, descriptors, _, _ = socket.recv_fds(control, _LENGTH_BYTES, 2)
+    header, descriptors, _, _ = patiently(lambda: socket.recv_fds(control, _LENGTH_BYTES, 2))
     for descriptor in descriptors:
         os.set_inheritable(descriptor, False)
     header += _receive_exactly(control, _LENGTH_BYTES - len(header))
@@ -119,7 +121,7 @@ def receive_request(control: socket.socket) -> tuple[Request, list[int]]:
 def _receive_exactly(control: socket.socket, count: int) -> bytes:
     received = bytearray()
     while len(received) < count:
-        chunk = control.recv(min(count - len(received), 1 << 20))
+        chunk = patiently(partial(control.recv, min(count - len(received), 1 << 20)))
         if not chunk:
             raise EOFError
         received += chunk

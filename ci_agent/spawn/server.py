@@ -17,6 +17,7 @@ from typing import NoReturn
 
 from ci_agent.spawn.child_signal import clear_wake_ups, open_wake_ups
 from ci_agent.spawn.kernel import become_subreaper, come_first, forbid_inspection, forbid_new_privileges, open_pidfd
+from ci_agent.spawn.patience import patiently
 from ci_agent.spawn.process_tree import HANGS_AFTER_S, end_below, reap_children
 from ci_agent.spawn.protocol import Failed, encode_report, take_over
 from ci_agent.spawn.supervisor import supervise
@@ -89,7 +90,7 @@ def _serve(server: _Server) -> None:
         if descriptor is not None:
             waiting.register(descriptor, select.POLLIN)
     while True:
-        ready = {descriptor for descriptor, _ in waiting.poll()}
+        ready = {descriptor for descriptor, _ in patiently(waiting.poll)}
         clear_wake_ups(server.wake_ups)
         _bury(server)
         if server.owner in ready:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from ci_agent.spawn.child_signal import clear_wake_ups, open_wake_ups
 from ci_agent.spawn.kernel import become_subreaper, come_first, continue_if_stopped, let_go_on, open_pidfd
 from ci_agent.spawn.leader import start_leader
+from ci_agent.spawn.patience import patiently
 from ci_agent.spawn.process_tree import (
     HANGS_AFTER_S,
     end_below,
@@ -104,7 +105,7 @@ def _nothing_is_left() -> bool:
 
 
 def _next_comes(control: socket.socket, lives: Collection[int]) -> bool:
-    ready, _, _ = select.select([control.fileno(), *lives], [], [])
+    ready, _, _ = patiently(lambda: select.select([control.fileno(), *lives], [], []))
     return not set(ready) & set(lives)
 
 
@@ -136,7 +137,7 @@ def _look_on(command: _Command, limits: TreeLimits, wake_ups: int, lives: Collec
         waiting.register(descriptor, select.POLLIN)
     next_look = time.monotonic() + LOOK_EVERY_S
     while _has_members(command):
-        ready = {descriptor for descriptor, _ in waiting.poll(max(next_look - time.monotonic(), 0) * 1000)}
+        ready = _ready(waiting, next_look)
         clear_wake_ups(wake_ups)
         if ready & set(lives):
             command.killed_because = SERVER_GONE
@@ -151,6 +152,12 @@ def _look_on(command: _Command, limits: TreeLimits, wake_ups: int, lives: Collec
             if command.killed_because:
                 return
             next_look = time.monotonic() + max(LOOK_EVERY_S, (time.monotonic() - started) / _LOOKING_SHARE)
+
+
+def _ready(waiting: select.poll, until: float) -> set[int]:
+    """The descriptors that can be read; at the latest when it is so late."""
+    found = patiently(lambda: waiting.poll(max(until - time.monotonic(), 0) * 1000))
+    return {descriptor for descriptor, _ in found}
 
 
 def _was_stopped(owner: int | None) -> bool:
