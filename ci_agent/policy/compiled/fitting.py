@@ -11,8 +11,9 @@ from ci_agent.policy.matchers.command_patterns import CommandPattern
 def next_gap(patterns: Sequence[CommandPattern], command: ExecFact) -> Gap | None:
     """Where the patterns stop, the one that comes farthest; None when one of them fits."""
     nearest = _NAMES_NO_COMMAND
-    for fit in _fits(patterns, command):
-        if isinstance(fit, _Fit):
+    covers = (cover(pattern, command) for pattern in patterns) if command.origin is None else _fits(patterns, command)
+    for fit in covers:
+        if not isinstance(fit, Gap):
             return None
         if (fit.words, fit.is_hazard) > (nearest.words, nearest.is_hazard):
             nearest = fit

@@ -165,11 +165,15 @@ class ProgramIndex:
 
     def candidates(self, command: ExecFact) -> list[CompiledRule]:
         """Rules that may cover the command, by themselves or by spelling it inside an outer one."""
+        return in_order(self.near(command))
+
+    def near(self, command: ExecFact) -> list[CompiledRule]:
+        """As `candidates`, in any order, some of them perhaps several times."""
         found = self._about(command)
         while command.origin is not None:
             command = command.origin.command
             found += self._about(command)
-        return in_order(found)
+        return found
 
     def about_program(self, command: ExecFact) -> list[CompiledRule]:
         """Some of the rules that name the program, whatever arguments they want; for explanations."""

@@ -164,13 +164,13 @@ def _with_advice(reason: str, rule: Rule) -> str:
 
 def _listed(verdicts: Sequence[Verdict]) -> tuple[FactVerdict, ...]:
     """Each part once, with the rules that grant and forbid it."""
-    kept: dict[FactVerdict, None] = {}
+    kept: dict[tuple[str, str, str | None, str | None], None] = {}
     rules: set[str | None] = {None}
     for part, granted_by, forbidden_by in _parts(verdicts):
-        if len(kept) < MAX_FACTS or not rules.issuperset((granted_by, forbidden_by)):
-            kept[FactVerdict(kind_of(part), value_of(part), granted_by, forbidden_by)] = None
+        if len(kept) < MAX_FACTS or not (granted_by in rules and forbidden_by in rules):
+            kept[kind_of(part), value_of(part), granted_by, forbidden_by] = None
             rules.update((granted_by, forbidden_by))
-    return tuple(kept)
+    return tuple([FactVerdict(*each) for each in kept])
 
 
 def _parts(verdicts: Sequence[Verdict]) -> Iterator[tuple[KnownFact | UnknownFact, str | None, str | None]]:
@@ -185,17 +185,14 @@ def _parts(verdicts: Sequence[Verdict]) -> Iterator[tuple[KnownFact | UnknownFac
                 yield each.about, None, forbidding.pop(id(each.about))
 
 
-def _shown(fact: Fact) -> Iterator[KnownFact | UnknownFact]:
+def _shown(fact: Fact) -> tuple[KnownFact | UnknownFact, ...]:
     """The fact with its parts; a file tool's call and a wrapper that needs no rule say nothing beside theirs."""
-    says_itself = not (
-        (isinstance(fact, ToolFact) and (fact.name in FILE_TOOLS or fact.requests))
-        or (isinstance(fact, ExecFact) and not fact.needs_rule)
-    )
-    if says_itself:
-        yield fact
-    if isinstance(fact, ExecFact | ToolFact):
-        yield from fact.files
-        yield from fact.requests
+    if isinstance(fact, ExecFact):
+        return (fact, *fact.files, *fact.requests) if fact.needs_rule else fact.files + fact.requests
+    if isinstance(fact, ToolFact):
+        parts = fact.files + fact.requests
+        return parts if fact.name in FILE_TOOLS or fact.requests else (fact, *parts)
+    return (fact,)
 
 
 def _argument(about: KnownFact) -> str | None:

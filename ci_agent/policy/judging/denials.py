@@ -12,6 +12,7 @@ from ci_agent.policy.compiled.net import forbids_request
 from ci_agent.policy.compiled.reaching import forbids_path
 from ci_agent.policy.compiled.rule_index import SHARED_DENIES, FileDenies, RuleIndex, strictest_first
 from ci_agent.policy.disk import DiskBudget, Entry, Listing, walk
+from ci_agent.policy.effects import FileEffect
 from ci_agent.policy.facts import ExecFact, Fact, FileFact, NetFact, ToolFact, UnknownFact
 from ci_agent.policy.gathering.repositories import tracked_names
 from ci_agent.policy.gathering.second_names import SecondNames
@@ -46,6 +47,8 @@ class Denials:
     second_names: SecondNames
     answers: dict[Hashable, _Found | None] = field(default_factory=dict)
     """What has been found beneath folders, for each question that was asked."""
+    about_files: dict[FileEffect, list[FileDenies]] = field(default_factory=dict)
+    """The rules about files, by what is done to them."""
 
     @property
     def tool(self) -> str:
@@ -169,12 +172,14 @@ class Denials:
                     if rule is not None:
                         yield rule, path / last, False
 
-    def _file_denies(self, fact: FileFact) -> Iterator[FileDenies]:
-        own = () if self.tool == "bash" else (self.tool,)
-        for name in dict.fromkeys((*SHARED_DENIES[fact.effect], *own)):
-            denies = self.index.for_tool(name).denies
-            if denies:
-                yield denies
+    def _file_denies(self, fact: FileFact) -> list[FileDenies]:
+        found = self.about_files.get(fact.effect)
+        if found is None:
+            own = () if self.tool == "bash" else (self.tool,)
+            names = dict.fromkeys((*SHARED_DENIES[fact.effect], *own))
+            found = [denies for name in names if (denies := self.index.for_tool(name).denies)]
+            self.about_files[fact.effect] = found
+        return found
 
     def _beneath(self, denies: FileDenies, fact: FileFact) -> Iterator[_Found]:
         """Also where a link there leads, and by other names of files."""

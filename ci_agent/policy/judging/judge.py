@@ -119,12 +119,13 @@ def _candidates(call: Call, fact: ExecFact | ToolFact | FileFact) -> list[Compil
 
 
 def _about_command(rules: ToolRules, command: ExecFact) -> list[CompiledRule]:
-    if command.files:
+    named = rules.programs.near(command)
+    if len(named) > _FEW and command.files:
         # A rule must reach every file of the command. Where few reach the first, those few are all.
         near = list(islice(rules.paths.near(command.files[0].names), _FEW + 1))
         if len(near) <= _FEW:
             return in_order(rule for _, rule in near)
-    return rules.programs.candidates(command)
+    return in_order(named)
 
 
 def _about_path(call: Call, fact: ToolFact | FileFact, file: FileFact) -> list[CompiledRule]:
