@@ -24,6 +24,7 @@ from ci_agent.policy.programs.operands import apply_operands
 from ci_agent.policy.programs.options import Found, Operand, Parsed, begins_option, parse, tail
 from ci_agent.policy.programs.packages import use_package
 from ci_agent.policy.programs.profile import HAZARDS, Profile
+from ci_agent.policy.programs.telltale import tells
 from ci_agent.policy.words import Word
 
 SYSTEM_FOLDERS = frozenset({"/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin"})
@@ -184,10 +185,22 @@ def _union(parts: Iterable[tuple[_T, ...]]) -> tuple[_T, ...]:
 
 def _without_profile(words: tuple[Word, ...]) -> Effects:
     draft = Draft()
-    for word in words[1:]:
+    _use_url_in(draft, words[0])
+    for at, word in enumerate(words[1:], 1):
         use_anything(draft, word)
         _use_url_in(draft, word)
+        why = _tells(word)
+        if why is not None and "/" not in words[0].text:
+            draft.hazard(at, why)
     return draft.finished()._replace(known=False)
+
+
+def _tells(word: Word) -> str | None:
+    """What an option says by its name; a script of the workspace has options of its own, which the rule's author
+    knows."""
+    name = (word.prefix if word.kind == "unknown" else word.text).partition("=")[0]
+    why = tells(name) if name.startswith("--") else None
+    return None if why == HAZARDS["reach"] else why
 
 
 def _use_url_in(draft: Draft, word: Word) -> None:

@@ -35,6 +35,7 @@ _OF_NAMES = frozenset(
 _OTHER_OUTPUT = ("--no-index", "--json", "-c", "--count", "--count-matches", "--path-separator", "--color", "--colors")
 _GIT_LOOKS_HERE = frozenset({"--no-pager", "-P", "--no-optional-locks"})
 _TRACKED = Selection(without=(".git",), tracked=True)
+_PLAIN_PATH = re.compile(r"(?!.*\*\*)[A-Za-z0-9_./][A-Za-z0-9_./*-]*")
 _ENDING = re.compile(r"\\\.(?:(?P<one>[A-Za-z0-9_]+)|\((?P<several>[A-Za-z0-9_]+(?:\|[A-Za-z0-9_]+)+)\))\$")
 """`\\.py$`, and in extended expressions `\\.(js|ts)$`."""
 
@@ -53,6 +54,8 @@ def names_printed(words: Sequence[Word], input_names: tuple[Word, ...] | None = 
         return _found(last)
     if name == "ls":
         return _listed_as_given(last)
+    if name in ("printf", "echo"):
+        return _printed_as_given(last)
     if name in ("git ls-files", "git diff", "rg", "grep") and _prints_names(last):
         return _searched(last)
     if name in _FILTERS and input_names is not None and _passes_lines(last):
@@ -82,6 +85,24 @@ def _listed_as_given(parsed: Parsed) -> tuple[Word, ...] | None:
         return None
     listed = Selection(listed=True)
     return tuple(operand.word._replace(selection=listed) for operand in parsed.operands)
+
+
+def _printed_as_given(parsed: Parsed) -> tuple[Word, ...] | None:
+    """`printf '%s\\n' FILE...` and `echo FILE` print their operands, a line each."""
+    first = parsed.profile.name == "printf"
+    files = [operand.word for operand in parsed.operands[first:]]
+    if first:
+        as_lines = bool(files) and parsed.operands[0].word.literal == "%s\\n"
+    else:
+        as_lines = len(files) == 1 and files[0].literal is not None
+    given = as_lines and not parsed.options and parsed.dash_dash is None and all(map(_is_plain_path, files))
+    return tuple(files) if given else None
+
+
+def _is_plain_path(word: Word) -> bool:
+    """Whether it is a path, and nothing else to any program: neither an option nor a variable, an address or a list."""
+    texts = [each.text for each in word.choices or (word,) if each.kind != "unknown"]
+    return bool(texts) and all(_PLAIN_PATH.fullmatch(text) for text in texts)
 
 
 def _found(parsed: Parsed) -> tuple[Word, ...] | None:
