@@ -11,7 +11,12 @@ from ci_agent.json_types import parse_json
 from ci_agent.policy.facts import ExecFact, Fact, FileFact
 from ci_agent.policy.gathering.repositories import git_folder, top_of
 from ci_agent.policy.gathering.site import Site
-from ci_agent.policy.gathering.stale_paths import base_name, changes_working_tree, unpacked_into
+from ci_agent.policy.gathering.stale_paths import (
+    base_name,
+    changes_working_tree,
+    checks_out_by_another_name,
+    unpacked_into,
+)
 from ci_agent.policy.shell.program import Command, Question
 from ci_agent.policy.shell.questions import new_branch
 from ci_agent.policy.shell.static_words import word_set
@@ -118,6 +123,8 @@ def _git_command(command: ExecFact) -> str:
 
 def _may_move_head(command: ExecFact, known: set[str]) -> bool:
     subcommand, texts = _git_command(command), [word.literal for word in command.words]
+    if checks_out_by_another_name(base_name(command), command):
+        return True
     if base_name(command) != f"git {subcommand}" or subcommand in _KEEP_BRANCH:
         return False
     if subcommand == "stash":

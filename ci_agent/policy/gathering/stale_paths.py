@@ -14,9 +14,14 @@ from ci_agent.policy.matchers.reach import Names, fold_names, names_of
 _LINKERS: Final = frozenset({"ln", "link"})
 _MOVERS: Final = frozenset({"cp", "mv", "rsync", "install", "git mv"})
 _MAKERS: Final = _LINKERS | _MOVERS
-_UNPACKERS_HERE: Final = frozenset({"bsdtar", "cpio", "pax", "7z", "7za", "7zr"})
+_UNPACKERS_HERE: Final = frozenset({"bsdtar", "cpio", "pax", "7z", "7za", "7zr", "7zz", "unar", "unrar", "unsquashfs"})
 """Nothing tells where they write."""
-_UNPACKERS: Final = _UNPACKERS_HERE | {"tar", "unzip", "rsync", "scp", "patch", "docker", "podman", "kubectl"}
+_UNPACKERS: Final = _UNPACKERS_HERE | {
+    *("tar", "unzip", "rsync", "scp", "patch", "docker", "podman", "kubectl", "gh", "helm")
+}
+_CHECKS_OUT: Final = frozenset({"checkout", "co", "develop", "switch", "up", "update"})
+_OTHERS_CHECK_OUT: Final = frozenset({"gh", "hub", "glab", "hg", "svn"})
+"""They do with git, or with repositories of their own, what git does when it checks out a commit."""
 _GIT_UNPACKS: Final = frozenset(
     {"am", "apply", "bisect", "checkout", "checkout-index", "cherry-pick", "merge", "pull", "read-tree", "rebase"}
     | {"reset", "restore", "revert", "sparse-checkout", "stash", "submodule", "switch"}
@@ -149,11 +154,12 @@ def _through_unpacked(named: Sequence[tuple[str, ExecFact]], facts: Sequence[Fac
 
 
 def unpacked_into(name: str, maker: ExecFact) -> list[Path]:
-    if name not in _UNPACKERS and name not in ("git clone", "git worktree"):
+    clones = name in ("git clone", "git worktree") or (name == "gh" and any(w.text == "clone" for w in maker.words))
+    if name not in _UNPACKERS and not clones:
         return []
     written = [file for file in maker.files if file.effect == "write"]
     # A new archive, or a patched file that is named, is no folder.
-    made = [file.written for file in written if file.recursive or file.is_folder or _is_git(maker)]
+    made = [file.written for file in written if file.recursive or file.is_folder or _is_git(maker) or clones]
     return made or ([maker.folder] if name in _UNPACKERS_HERE else [])
 
 
@@ -182,6 +188,8 @@ def _is_git(command: ExecFact) -> bool:
 
 
 def changes_working_tree(name: str, command: ExecFact) -> bool:
+    if checks_out_by_another_name(name, command):
+        return True
     name, _, subcommand = name.partition(" ")
     if name != "git" or subcommand not in _GIT_UNPACKS:
         return False
@@ -191,6 +199,11 @@ def changes_working_tree(name: str, command: ExecFact) -> bool:
     # A new branch where one stands changes no file.
     is_new_branch = subcommand in ("checkout", "switch") and re.fullmatch(r"-[bBcC] \S+", " ".join(texts[-2:]))
     return not is_new_branch and _GIT_ONLY_SHOWS.isdisjoint(texts)
+
+
+def checks_out_by_another_name(name: str, command: ExecFact) -> bool:
+    """`gh pr checkout 1`, `hub checkout x`, `svn up`."""
+    return name in _OTHERS_CHECK_OUT and not _CHECKS_OUT.isdisjoint(word.text for word in command.words[1:4])
 
 
 def base_name(command: ExecFact) -> str:

@@ -21,7 +21,7 @@ _RULES = """
   allow: bash
   command: ["git {branch,rev-parse,symbolic-ref,add,commit,fetch,pull,stash,checkout,switch,status,init} **",
     "{cat,head,jq,tee,ln,mv,cp,echo,sleep,true,printf,tar} **", "npm **", "node {-p,-e} **", "ls **", "cd **",
-    "sed -i **", "export **", "tar xf * **"]
+    "sed -i **", "export **", "tar xf * **", "gh pr **"]
   env: [LC_ALL, GIT_DIR, NODE_OPTIONS]
   paths: [".", "**", "**/.git/**", "**/.github/workflows/**"]
 - {id: files, allow: write}
@@ -75,6 +75,7 @@ def test_what_the_disk_tells_is_held_against_rules_that_name_it(decided: Policy,
 
 
 CHANGED = [
+    'gh pr checkout 1 && git push origin "$(git branch --show-current)"',
     'git checkout other && git push origin "$(git branch --show-current)"',
     'git checkout -b evil && git push origin "$(git branch --show-current)"',
     'git checkout -b "$X" && git push origin "$(git branch --show-current)"',
