@@ -22,14 +22,14 @@ class BuiltinCall(NamedTuple):
     assigned: list[str]
     """Receives the variables that the call gives values which nobody knows."""
 
-    def assign(self, word: SourceWord | None) -> str:
+    def assign(self, word: SourceWord | None, *, certain: bool = False) -> str:
         """Note that the command gives a value to the variable that `word` names; only a plain name is understood."""
         name = static_text(word) if word is not None else None
         if word is None or name is None or not NAME.fullmatch(name):
             span = word.span if word is not None else None
             self.reader.fail(f"`{self.name}` on something that is not the name of a variable", *(span or ()))
         check_assignable(self.reader, name)
-        self.reader.notes.assign(name, certain=False)
+        self.reader.notes.assign(name, certain=certain)
         self.assigned.append(name)
         return name
 

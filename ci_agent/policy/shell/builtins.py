@@ -134,9 +134,9 @@ def _note_read(call: BuiltinCall) -> None:
 
 
 def _note_mapfile(call: BuiltinCall) -> None:
-    _, names = call.split(flags="t", with_value="dnOsu")
+    options, names = call.split(flags="t", with_value="dnOsu")
     for name in names:
-        call.reader.notes.arrays.add(call.assign(name))
+        call.reader.notes.arrays.add(call.assign(name, certain=len(names) == 1 and not options))
     call.reader.notes.assign("MAPFILE", certain=False)
 
 

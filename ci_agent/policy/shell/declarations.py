@@ -19,7 +19,7 @@ def note_assignments(reader: Reader, assignments: list[SourceAssignment], words:
         if not _is_understood(assignment, words):
             check_assignable(reader, name)
         check_locale(reader, name, static_text(assignment.value))
-        note_value(reader, assignment)
+        note_value(reader, assignment, declared=False)
 
 
 def _is_understood(assignment: SourceAssignment, words: list[SourceWord]) -> bool:
@@ -29,10 +29,11 @@ def _is_understood(assignment: SourceAssignment, words: list[SourceWord]) -> boo
     return assignment.name == "OPTIND" and not assignment.append and is_integer(assignment.value)
 
 
-def note_value(reader: Reader, assignment: SourceAssignment) -> None:
+def note_value(reader: Reader, assignment: SourceAssignment, *, declared: bool) -> None:
     if assignment.elements is not None:
         reader.notes.arrays.add(assignment.name)
-        reader.notes.assign(assignment.name, certain=False)
+        # What `declare` makes may be an array of another kind.
+        reader.notes.assign(assignment.name, certain=not (declared or assignment.append))
         return
     part = only_part(assignment.value)
     if isinstance(part, Parameter) and part.name == "!":
@@ -65,7 +66,7 @@ def _note_declared(call: BuiltinCall, assignment: SourceAssignment, array: bool)
     name, value = assignment.name, static_text(assignment.value)
     check_assignable(call.reader, name)
     check_locale(call.reader, name, value)
-    note_value(call.reader, assignment)
+    note_value(call.reader, assignment, declared=True)
     if may_expand(assignment.value):
         call.reader.fail("braces in a value", *assignment.span)
     if assignment.elements is None:

@@ -93,6 +93,8 @@ def expand_value(word: SourceWord, around: Surroundings) -> Word:
 def _expand_parts(parts: Sequence[Part], span: Span, around: Surroundings) -> list[Word]:
     if len(parts) == 1 and isinstance(parts[0], Substitution) and parts[0].process:
         return [Word("unknown", around.source[span[0] : span[1]], span, pipe=True)]
+    if (elements := _elements(parts, span, around)) is not None:
+        return elements
     values = _evaluate(parts, around, quoted=False)
     if all(isinstance(value, _Piece) for value in values):
         return _split([value for value in values if isinstance(value, _Piece)], span)
@@ -101,6 +103,23 @@ def _expand_parts(parts: Sequence[Part], span: Span, around: Surroundings) -> li
         if made is not None:
             return [made]
     return [_unknown(values, span, around, splits=_splits(values))]
+
+
+def _elements(parts: Sequence[Part], span: Span, around: Surroundings) -> list[Word] | None:
+    """The words of `"${name[@]}"`, as far as they are known."""
+    *before, part = parts or (None,)
+    if not isinstance(part, Parameter) or not part.name.endswith("[@]") or not (part.quoted and part.plain):
+        return None
+    known = around.variables.elements(part.name.removesuffix("[@]"))
+    # The opening quote leaves an empty text, and so does a pair of quotes, which an empty array makes a word.
+    if known is None or any(each != Text("", quoted=True) for each in before) or len(before) > 1:
+        return None
+    if known.printed_by is not None:
+        text = around.source[span[0] : span[1]]
+        return [Word("unknown", text, span, splits=True, printed_by=known.printed_by, line=True)]
+    if any(word.kind == "glob" for word in known.choices) and (known.folder != around.folder or around.folder is None):
+        return None
+    return [word._replace(span=span) for word in known.choices]
 
 
 def _splits(values: list[_Value]) -> bool:

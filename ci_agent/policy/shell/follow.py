@@ -38,6 +38,7 @@ from ci_agent.policy.shell.values import (
     evaluate,
     expand,
     is_number,
+    printer_read,
     prints_alone,
     redirect_all,
     value_of,
@@ -154,13 +155,8 @@ def _run_stage(trail: Trail, stage: Stage, folder: Folder, tested: bool) -> Outc
 
 def _fed_by_process(trail: Trail, stage: Redirected) -> int | None:
     """The command whose output a loop reads, as in `while read -r x; do ...; done < <(command)`."""
-    redirect = stage.redirects[0]
-    part = redirect.target.parts[0] if len(redirect.target.parts) == 1 else None
-    reads = isinstance(stage.command, Loop) and stage.command.reads is not None and len(stage.redirects) == 1
-    if not reads or not isinstance(part, Substitution) or not part.process or redirect.operator != "<":
-        return None
-    is_input = trail.source.startswith("<", redirect.span[0]) and trail.source.startswith("<(", redirect.target.span[0])
-    return trail.printers.get(id(part.program)) if is_input else None
+    reads = isinstance(stage.command, Loop) and stage.command.reads is not None
+    return printer_read(trail, stage.redirects) if reads else None
 
 
 def _run_compound(trail: Trail, stage: Redirected, folder: Folder, tested: bool) -> Outcome:

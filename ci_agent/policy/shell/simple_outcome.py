@@ -7,7 +7,8 @@ from ci_agent.policy.shell.program import Assignment, Command, UnparsableError
 from ci_agent.policy.shell.static_words import static_text
 from ci_agent.policy.shell.syntax import Builtin, Simple, SourceWord
 from ci_agent.policy.shell.trail import Trail, shown
-from ci_agent.policy.shell.values import assign, expand_words, is_number, redirect_all
+from ci_agent.policy.shell.values import assign, expand_words, is_number, printer_read, redirect_all
+from ci_agent.policy.shell.variables import Known
 from ci_agent.policy.words import Word
 
 
@@ -43,6 +44,8 @@ def _run_builtin(
     for variable in builtin.assigns:
         assignment = Assignment(variable, trail.unknown(simple.span), simple.span)
         trail.add(folder, simple.span, assignments=(assignment,))
+    if name in ("mapfile", "readarray"):
+        _fill_array(trail, builtin, arguments, simple)
     if builtin.handler is not None:
         trail.run_later(builtin.handler)
     if name == "cd":
@@ -54,6 +57,13 @@ def _run_builtin(
     if name == "set" and not simple.redirects and sets_errexit(arguments):
         trail.errexit = not (trail.notes.errexit_ends or trail.notes.evaluates)
     return Outcome(folder, folder)
+
+
+def _fill_array(trail: Trail, builtin: Builtin, arguments: tuple[Word, ...], simple: Simple) -> None:
+    """`mapfile -t NAME < <(COMMAND)` makes each line that the command prints an element."""
+    printer = printer_read(trail, simple.redirects)
+    if printer is not None and [word.literal for word in arguments] == ["-t", *builtin.assigns]:
+        trail.variables.define(builtin.assigns[0], Known((), printed_by=printer, array=True))
 
 
 def _check_name(word: Word, source: SourceWord) -> None:

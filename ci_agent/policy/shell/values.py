@@ -10,6 +10,7 @@ from ci_agent.policy.shell.reader import DESCRIPTOR
 from ci_agent.policy.shell.static_words import is_integer, only_part
 from ci_agent.policy.shell.syntax import (
     Arithmetic,
+    Builtin,
     Parameter,
     Part,
     RedirectOperator,
@@ -97,10 +98,24 @@ def note_printer(trail: Trail, program: Sequence) -> None:
 
 def prints_alone(trail: Trail, command: Simple) -> bool:
     """Whether a program, and no function of its name, prints the output, and nothing else does."""
-    if command.builtin is not None or not command.words or trail.notes.evaluates:
+    if not command.words or trail.notes.evaluates or not _only_prints(command.builtin):
         return False
     silenced = all(redirect.target.plain == "/dev/null" for redirect in command.redirects)
     return silenced and command.words[0].plain is not None and command.words[0].plain not in trail.notes.functions
+
+
+def _only_prints(builtin: Builtin | None) -> bool:
+    return builtin is None or (builtin.name in ("echo", "printf") and not (builtin.index or builtin.assigns))
+
+
+def printer_read(trail: Trail, redirects: tuple[SourceRedirect, ...]) -> int | None:
+    """The command whose output is read, and nothing else, where all that is redirected is `< <(command)`."""
+    redirect = redirects[0] if len(redirects) == 1 else None
+    part = redirect.target.parts[0] if redirect is not None and len(redirect.target.parts) == 1 else None
+    if redirect is None or not isinstance(part, Substitution) or not part.process or redirect.operator != "<":
+        return None
+    is_input = trail.source.startswith("<", redirect.span[0]) and trail.source.startswith("<(", redirect.target.span[0])
+    return trail.printers.get(id(part.program)) if is_input else None
 
 
 def evaluate(trail: Trail, arithmetic: Arithmetic) -> None:
@@ -121,9 +136,10 @@ def is_number(trail: Trail, word: SourceWord) -> bool:
 
 def assign(trail: Trail, assignment: SourceAssignment, folder: Folder, *, lasting: bool) -> Assignment:
     if assignment.elements is not None:
-        for element in assignment.elements:
-            visit(trail, element.parts, folder)
+        elements = [word for element in assignment.elements for word in expand(trail, element, folder)]
         value = trail.unknown(assignment.value.span)
+        if lasting and not assignment.append and all(map(_is_element, elements)):
+            trail.variables.define(assignment.name, Known(tuple(elements), folder, array=True))
     else:
         value = value_of(trail, assignment.value, folder)
         if lasting:
@@ -131,6 +147,11 @@ def assign(trail: Trail, assignment: SourceAssignment, folder: Folder, *, lastin
     if assignment.append:
         value = trail.unknown(assignment.value.span)
     return Assignment(assignment.name, value, assignment.span)
+
+
+def _is_element(word: Word) -> bool:
+    """Whether it becomes elements as it stands, and gives none a number (`[2]=x`)."""
+    return word.kind in ("literal", "glob") and not word.text.startswith("[")
 
 
 def _define(trail: Trail, assignment: SourceAssignment, value: Word, folder: Folder) -> None:

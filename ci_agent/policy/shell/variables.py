@@ -67,6 +67,8 @@ class Known:
     """Without choices: the command whose output it is (`whole`), or is a line or a word of."""
     whole: bool = False
     line: bool = False
+    array: bool = False
+    """An array: its elements are the choices, one word each, or the lines that the command prints."""
 
 
 @dataclass(slots=True)
@@ -109,7 +111,7 @@ class Variables:
 
     def _set(self, name: str, value: Known) -> None:
         if len(value.choices) > _MAX_CHOICES:
-            if not all(map(_is_integer, value.choices)):
+            if value.array or not all(map(_is_integer, value.choices)):
                 return
             value = Known((), integer=True)
         self._defined.append((name, self._known.get(name)))
@@ -118,7 +120,7 @@ class Variables:
     def lookup(self, name: str) -> Known | None:
         """What is known of the value of `name`; None: nothing."""
         if (known := self._known.get(name)) is not None:
-            return known
+            return None if known.array else known
         if name in INTEGERS:
             return None if self.notes.posix else Known((), integer=True)
         if name in self.notes.assigned or self.notes.evaluates:
@@ -127,6 +129,11 @@ class Variables:
             return None
         value = self.environment.get(name)
         return None if value is None else Known((literal_word(value),))
+
+    def elements(self, name: str) -> Known | None:
+        """What is known of the array; None: nothing."""
+        known = self._known.get(name)
+        return known if known is not None and known.array else None
 
     def literal(self, name: str) -> str | None:
         """The one value that the variable has here; None: not known."""
