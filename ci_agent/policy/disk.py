@@ -30,6 +30,9 @@ _FOLDER = 10
 _NAMES_IN_A_PATH = 8
 """A path of more counts as several."""
 
+_PATH = 35
+"""To find out where a path leads, and who grants it, takes as long as to see this many entries."""
+
 Entry: TypeAlias = "os.DirEntry[str]"
 
 
@@ -117,6 +120,7 @@ class DiskBudget:
 
     def spend_path(self, text: str) -> None:
         self.paths -= 1 + text.count("/") // _NAMES_IN_A_PATH
+        self.spend_entries(_PATH)
         if self.paths < 0:
             raise BoundExceededError(f"more than {MAX_PATHS} files are named; name fewer of them, or their folder")
 

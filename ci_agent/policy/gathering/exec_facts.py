@@ -28,6 +28,9 @@ _OPEN = ("*", "?", "[", "-")
 _LINK: Final = 5
 """Entries of folders that a link which is asked for again counts as."""
 
+_REQUEST: Final = 25
+"""To read an address, and to find who grants it, takes as long as to see this many entries of a folder."""
+
 _MADE_ANEW = re.compile(r"[\s*?\[\\]")
 """What an unquoted variable does not bring through: it is split, and matched against names again."""
 
@@ -62,6 +65,7 @@ def read_run(
         effects = effects._replace(problem=problem)
     found = [*_doubts(words, effects, place), *_files(reading.site, words, effects, place, scene)]
     requests = [_request(use, scene) for use in effects.urls]
+    reading.budget.spend_entries(_REQUEST * len(requests))
     reading.spend_combinations(effects.tried)
     perhaps: list[FileFact] = []
     workplace = _workplace(reading.site, effects, place)

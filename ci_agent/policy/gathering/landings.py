@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ci_agent.policy.disk import MAX_PATHS, DiskBudget
 from ci_agent.policy.facts import ExecFact, Fact, FileFact
@@ -17,6 +17,9 @@ from ci_agent.policy.gathering.site import Site
 from ci_agent.policy.matchers.reach import Names, names_of
 from ci_agent.policy.protected import FREE, guard_write, protected_beneath
 from ci_agent.policy.shell.program import BoundExceededError
+
+_LANDING: Final = 25
+"""To look at one more place takes as long as to see this many entries of a folder."""
 
 
 def with_landings(site: Site, facts: Sequence[Fact], budget: DiskBudget) -> list[Fact]:
@@ -49,6 +52,7 @@ def _landings(
             if path in known[load.mover]:
                 continue
             room -= 1
+            budget.spend_entries(_LANDING)
             if room < 0:
                 raise BoundExceededError("files are copied and moved on and on; put fewer commands in one call")
             known[load.mover].add(path)
