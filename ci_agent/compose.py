@@ -34,6 +34,7 @@ from ci_agent.run_parts import RunParts, build_parts
 from ci_agent.run_precautions import guarded_files, secrets_of, warnings_of
 from ci_agent.run_settings import Observers, RunResult, RunSettings
 from ci_agent.run_start import first_lines, start_of_run, system_prompt
+from ci_agent.sandbox.private_folder import REMOVED_WITHIN_S
 from ci_agent.schedule.lock import hold_lock
 from ci_agent.spelling import counted
 from ci_agent.transcript.place import find_place, finish_record, open_journal
@@ -46,6 +47,9 @@ if TYPE_CHECKING:
 
 ABANDON_AFTER_S = 3.0
 """How long a tool that ignores its cancellation is waited for; a cancelled run is over within five seconds."""
+
+_REMOVED_WITHIN_S = 1.0
+"""The temporary files of a run that was cancelled."""
 
 
 def create_redactor(settings: RunSettings) -> Redactor:
@@ -80,7 +84,7 @@ def run(
             settings, place, processes, _now, run_id=run_id, trace_variables=variables, redactor=redactor
         )
         stack.callback(parts.models.close)
-        stack.callback(parts.temporary.remove)
+        stack.callback(lambda: parts.temporary.remove(_REMOVED_WITHIN_S if cancel.is_cancelled else REMOVED_WITHIN_S))
         lock = stack.enter_context(hold_lock(settings.lock)) if settings.lock else None
         journal, recovered = open_journal(place)
         stack.callback(journal.close)

@@ -91,7 +91,8 @@ def build_parts(  # noqa: PLR0913 - settings, and what is there around a run; th
     if policy.can_allow("bash"):
         programs = find_repository_programs([workspace.root], outside_alone(environment, workspace), processes)
     environment = programs.environment(environment)
-    sandbox, temporary = find_sandbox(settings.sandbox, _outside(environment["PATH"], workspace)), PrivateFolder()
+    sandbox = find_sandbox(settings.sandbox, _outside(environment["PATH"], workspace))
+    temporary = PrivateFolder(processes.leave_folder)
     git_settings = partial(_settings_for_git, environment, workspace, processes)
     confine = create_confine(policy, sandbox, temporary, settings.secret_files, git_settings=git_settings)
     record = _played_record(settings, models[0])

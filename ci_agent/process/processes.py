@@ -3,7 +3,7 @@
 import os
 import socket
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -21,7 +21,7 @@ from ci_agent.process.supervised import Supervised, has_something
 from ci_agent.sandbox.confinement import Confinement
 from ci_agent.spawn.kernel import become_subreaper
 from ci_agent.spawn.process_tree import HANGS_AFTER_S, end_below
-from ci_agent.spawn.protocol import Request, hand_over, send_request
+from ci_agent.spawn.protocol import Request, hand_over, leave_folder, send_request
 from ci_agent.spawn.tree_limits import TreeLimits
 
 _REQUEST_WITHIN_S = 10.0
@@ -73,6 +73,8 @@ class Processes:
         self._server: SpawnServer | None = None
         self._running: set[Supervised] = set()
         self._idle: list[_Supervisor] = []
+        self._folders: list[int] = []
+        """Copies of the descriptors of `leave_folder`, for a server that takes the place of one that was killed."""
         self._is_used = False
         self._is_closed = False
 
@@ -84,6 +86,15 @@ class Processes:
         """Start what starts programs, so that the first need not wait for it."""
         with suppress(OSError), self._lock:  # the first program will say it
             self._living_server()
+
+    def leave_folder(self, descriptor: int) -> None:
+        """Have a folder removed when everything has ended, should this process be killed before it has done so.
+        The descriptor may be closed afterwards."""
+        with self._lock, suppress(OSError):  # then the folder stays
+            self._forget_folders(lambda folder: os.fstat(folder).st_nlink == 0)
+            self._folders.append(os.dup(descriptor))
+            if self._server:
+                leave_folder(self._server.channel, descriptor)
 
     def run(  # noqa: PLR0913 - each is a fact of the call, and all but the first go by name
         self,
@@ -134,7 +145,13 @@ class Processes:
             if self._server:
                 self._dismiss(self._server)
             self._server = None
+            self._forget_folders(lambda _: True)
             self._sweep()
+
+    def _forget_folders(self, is_gone: Callable[[int], bool]) -> None:
+        for folder in [folder for folder in self._folders if is_gone(folder)]:
+            self._folders.remove(folder)
+            os.close(folder)
 
     def _request(
         self, argv: Sequence[str | bytes], cwd: Path, env: Mapping[str, str], confinement: Confinement | None
@@ -192,6 +209,8 @@ class Processes:
             self._forget(self._server)
         if self._server is None:
             self._server = start_server()
+            for folder in self._folders:
+                leave_folder(self._server.channel, folder)
         return self._server
 
     def _dismiss(self, server: SpawnServer) -> None:

@@ -1,49 +1,96 @@
-"""Removing a folder with whatever commands have left in it, however deep, long or locked that is."""
+"""Removing a folder with all that is in it, however deep, without following a link; in a time that is bounded."""
 
+import fcntl
 import os
-import secrets
 import stat
-from contextlib import suppress
-from itertools import count
-from pathlib import Path
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Final
+
+_OPEN_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+_GET_PATH: Final[int | None] = getattr(fcntl, "F_GETPATH", None)
+"""macOS."""
 
 
-def remove_tree(top: Path) -> None:
-    """As far as that can be done, and without following links. For a folder that nobody uses any more.
+def remove_folder(folder: int, within_s: float) -> bool:
+    """Remove the folder that this descriptor stands for, wherever it has been moved; True when it is gone.
 
-    Each folder within is moved to the top before it is emptied. So there is no depth at which calls nest too deep or a
-    path becomes too long, as there is for `shutil.rmtree`: a command makes five thousand levels in a moment.
+    What cannot be removed, or not in that time, stays. The descriptor stays open.
     """
-    prefix = secrets.token_hex(8)
-    places = (str(top / f"{prefix}-{number}") for number in count())
-    waiting = [str(top)]
-    while waiting:
-        folder = waiting.pop()
-        for path in _entries(folder):
-            if os.path.isdir(path) and not os.path.islink(path):
-                _unlock(path)  # or else it cannot be moved, for its own `..` changes
-                place = next(places)
-                with suppress(OSError):
-                    os.rename(path, place)
-                    waiting.append(place)
-            else:
-                with suppress(OSError):
-                    os.unlink(path)
-        with suppress(OSError):
-            os.rmdir(folder)
-    with suppress(OSError):
-        os.rmdir(top)
-
-
-def _entries(folder: str) -> list[str]:
-    _unlock(folder)
     try:
-        return [os.path.join(folder, name) for name in os.listdir(folder)]
+        _empty(folder, time.monotonic() + within_s)
+        path = _path_of(folder)
+        if not os.path.samestat(os.lstat(path), os.fstat(folder)):
+            return False
+        os.rmdir(path)
     except OSError:
-        return []
+        return False
+    return True
 
 
-def _unlock(folder: str) -> None:
-    """Some tools lock their folders against their own user (Go's module cache)."""
-    with suppress(OSError):
-        os.chmod(folder, stat.S_IRWXU)
+def _empty(top: int, deadline: float) -> None:
+    """Folders in a folder are moved to the top before it is removed. So there is no depth at which calls nest too deep
+    or a path becomes too long, as there is for `shutil.rmtree`: a command makes five thousand levels in a moment."""
+    os.fchmod(top, stat.S_IRWXU)
+    goes_on = True
+    while goes_on:
+        goes_on = False
+        for name in os.listdir(top):
+            if time.monotonic() > deadline:
+                return
+            with suppress(OSError):  # the rest shall go
+                _remove_entry(top, name, deadline)
+                goes_on = True
+
+
+def _remove_entry(top: int, name: str, deadline: float) -> None:
+    if _unlinked(name, top):
+        return
+    with _opened(name, top) as folder:
+        for inner in os.listdir(folder):
+            if time.monotonic() > deadline:
+                return
+            if not _unlinked(inner, folder):
+                _make_movable(inner, folder)
+                os.rename(inner, f"moved-{os.urandom(8).hex()}", src_dir_fd=folder, dst_dir_fd=top)
+    os.rmdir(name, dir_fd=top)
+
+
+def _unlinked(name: str, folder: int) -> bool:
+    """False: it is a folder."""
+    try:
+        os.unlink(name, dir_fd=folder)
+    except (IsADirectoryError, PermissionError):  # macOS says the second
+        if not stat.S_ISDIR(os.lstat(name, dir_fd=folder).st_mode):
+            raise
+        return False
+    return True
+
+
+@contextmanager
+def _opened(name: str, parent: int) -> Iterator[int]:
+    """One that was locked against its own user, as Go does with its module cache, is unlocked."""
+    try:
+        folder = os.open(name, _OPEN_FOLDER, dir_fd=parent)
+    except PermissionError:
+        os.chmod(name, stat.S_IRWXU, dir_fd=parent)
+        folder = os.open(name, _OPEN_FOLDER, dir_fd=parent)
+    try:
+        os.fchmod(folder, stat.S_IRWXU)
+        yield folder
+    finally:
+        os.close(folder)
+
+
+def _make_movable(name: str, parent: int) -> None:
+    """Another parent is written into a folder itself."""
+    with _opened(name, parent):
+        pass
+
+
+def _path_of(folder: int) -> str:
+    if _GET_PATH is None:
+        return os.readlink(f"/proc/self/fd/{folder}")
+    return os.fsdecode(fcntl.fcntl(folder, _GET_PATH, bytes(1024)).rstrip(b"\0"))

@@ -1,6 +1,7 @@
 """What ci-agent, its spawn server and the supervisors say to each other.
 
-Over the channel to the server goes one byte for each command, with one end of a control socket. All else goes over
+Over the channel to the server goes one byte for each command, with one end of a control socket, or for a folder that is
+to be removed in the end, with a descriptor of it. All else goes over
 that socket: the request with the command's stdout and stderr; orders, a byte each; and back reports, a line each.
 Texts of the system (arguments, paths, variables) travel as Python holds them, undecodable bytes as lone surrogates.
 """
@@ -18,6 +19,9 @@ from ci_agent.spawn.patience import patiently
 from ci_agent.spawn.tree_limits import TreeLimits
 
 _LENGTH_BYTES = 8
+
+_SUPERVISE = b"!"
+_REMOVE = b"R"
 
 
 TERMINATE = b"T"
@@ -79,18 +83,32 @@ _REPORTS: Mapping[str, type[Report]] = {kind.__name__: kind for kind in (Failed,
 
 def hand_over(channel: socket.socket, control: socket.socket) -> None:
     """Ask the server for a supervisor at the other end of this socket."""
-    socket.send_fds(channel, [b"!"], [control.fileno()])
+    socket.send_fds(channel, [_SUPERVISE], [control.fileno()])
 
 
-def take_over(channel: socket.socket) -> socket.socket | None:
-    """The socket of one more command; None when no more will come. BlockingIOError when it was lost on the way."""
-    data, descriptors, _, _ = patiently(lambda: socket.recv_fds(channel, 1, 1))
-    if not data:
+def leave_folder(channel: socket.socket, folder: int) -> None:
+    """Have the server remove the folder of this descriptor when it ends."""
+    socket.send_fds(channel, [_REMOVE], [folder])
+
+
+@dataclass(frozen=True, slots=True)
+class LeftFolder:
+    descriptor: int
+
+
+Errand: TypeAlias = socket.socket | LeftFolder
+"""The control socket of one more command, or a folder that is to be removed."""
+
+
+def take_errand(channel: socket.socket) -> Errand | None:
+    """What the server is asked for; None when no more will come. BlockingIOError when it was lost on the way."""
+    kind, descriptors, _, _ = patiently(lambda: socket.recv_fds(channel, 1, 1))
+    if not kind:
         return None
     if not descriptors:  # no descriptor was free for it
         raise BlockingIOError
     os.set_inheritable(descriptors[0], False)
-    return socket.socket(fileno=descriptors[0])
+    return LeftFolder(descriptors[0]) if kind == _REMOVE else socket.socket(fileno=descriptors[0])
 
 
 def send_request(control: socket.socket, request: Request, streams: Sequence[int]) -> None:

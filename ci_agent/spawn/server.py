@@ -1,4 +1,5 @@
-"""The spawn server: forks supervisors for the commands, and ends what one leaves that did not end well.
+"""The spawn server: forks supervisors for the commands, ends what one leaves that did not end well, and in the end
+removes the temporary files of a run that was killed.
 
 A program of its own because ci-agent has threads, keys and much memory, none of which a fork should copy, and because
 somebody has to be left when ci-agent is killed.
@@ -15,11 +16,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NoReturn
 
+from ci_agent.sandbox.removal import remove_folder
 from ci_agent.spawn.child_signal import clear_wake_ups, open_wake_ups
 from ci_agent.spawn.kernel import become_subreaper, come_first, forbid_inspection, forbid_new_privileges, open_pidfd
 from ci_agent.spawn.patience import patiently
 from ci_agent.spawn.process_tree import HANGS_AFTER_S, end_below, reap_children
-from ci_agent.spawn.protocol import Failed, encode_report, take_over
+from ci_agent.spawn.protocol import Failed, LeftFolder, encode_report, take_errand
 from ci_agent.spawn.supervisor import supervise
 
 _IGNORED_SIGNALS = {
@@ -35,6 +37,10 @@ _FIRST_FOR_THE_KERNEL_TO_KILL = "1000"
 with this score the kernel takes the largest, which is not one of ours."""
 
 
+_REMOVED_WITHIN_S = 60.0
+"""A folder of temporary files, when ci-agent was killed. Nobody waits for it."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Server:
     channel: socket.socket
@@ -43,6 +49,8 @@ class _Server:
     wake_ups: int
     calls: dict[int, socket.socket] = field(default_factory=dict)
     """Supervisors by process id, each with our copy of its control socket: while one is open, ci-agent waits."""
+    folders: list[int] = field(default_factory=list)
+    """Descriptors of folders that go when the run ends, if ci-agent does not come to it."""
 
 
 def main(channel: int, owner: int) -> None:
@@ -95,28 +103,34 @@ def _serve(server: _Server) -> None:
         _bury(server)
         if server.owner in ready:
             return
-        if server.channel.fileno() in ready and not _take_call(server):
+        if server.channel.fileno() in ready and not _take_errand(server):
             return
 
 
-def _take_call(server: _Server) -> bool:
-    """Start one more supervisor; False when no more are asked for."""
+def _take_errand(server: _Server) -> bool:
+    """False when there will be no more."""
     try:
-        control = take_over(server.channel)
+        errand = take_errand(server.channel)
     except BlockingIOError:
         return True
-    if control is None:
-        return False
+    if isinstance(errand, LeftFolder):
+        server.folders.append(errand.descriptor)
+    elif errand is not None:
+        _take_call(server, errand)
+    return errand is not None
+
+
+def _take_call(server: _Server, control: socket.socket) -> None:
+    """Start one more supervisor."""
     try:
         pid = os.fork()
     except OSError as error:
         with control, suppress(OSError):
             control.sendall(encode_report(Failed(error.errno or 0, None)))
-        return True
+        return
     if pid == 0:
         _become_supervisor(server, control)
     server.calls[pid] = control
-    return True
 
 
 def _become_supervisor(server: _Server, control: socket.socket) -> NoReturn:
@@ -124,7 +138,8 @@ def _become_supervisor(server: _Server, control: socket.socket) -> NoReturn:
     try:
         for other in (server.channel, *server.calls.values()):
             other.close()
-        os.close(server.wake_ups)
+        for descriptor in (server.wake_ups, *server.folders):
+            os.close(descriptor)
         status = 0 if supervise(control, server.owner) else 1
     finally:
         os._exit(status)
@@ -149,3 +164,5 @@ def _end(server: _Server) -> None:
         clear_wake_ups(server.wake_ups)
         _bury(server)
     end_below(os.getpid())
+    for folder in server.folders:
+        remove_folder(folder, _REMOVED_WITHIN_S)

@@ -1,7 +1,15 @@
 import os
 from pathlib import Path
 
-from ci_agent.sandbox.removal import remove_tree
+from ci_agent.sandbox.removal import remove_folder
+
+
+def remove_tree(top: Path, within_s: float = 60.0) -> bool:
+    descriptor = os.open(top, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        return remove_folder(descriptor, within_s)
+    finally:
+        os.close(descriptor)
 
 
 def make_levels(top: Path, number: int) -> None:
@@ -49,5 +57,31 @@ def test_many_folders_beside_each_other(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
-def test_what_is_not_there_is_no_error(tmp_path: Path) -> None:
-    remove_tree(tmp_path / "nothing")
+def test_a_folder_that_was_moved_meanwhile_is_removed_where_it_is_and_not_what_took_its_place(tmp_path: Path) -> None:
+    top = tmp_path / "top"
+    (top / "in").mkdir(parents=True)
+    descriptor = os.open(top, os.O_RDONLY | os.O_DIRECTORY)
+    top.rename(tmp_path / "moved")
+    top.mkdir()
+    (top / "precious").touch()
+    assert remove_folder(descriptor, 60.0)
+    os.close(descriptor)
+    assert (os.listdir(tmp_path), os.listdir(top)) == (["top"], ["precious"])
+
+
+def test_a_folder_that_is_gone_is_no_error(tmp_path: Path) -> None:
+    top = tmp_path / "top"
+    top.mkdir()
+    descriptor = os.open(top, os.O_RDONLY | os.O_DIRECTORY)
+    top.rmdir()
+    assert not remove_folder(descriptor, 60.0)
+    os.close(descriptor)
+
+
+def test_when_the_time_is_up_the_rest_stays(tmp_path: Path) -> None:
+    top = tmp_path / "top"
+    (top / "in" / "more").mkdir(parents=True)
+    (top / "in" / "file").touch()
+    assert not remove_tree(top, within_s=-1.0)
+    assert sorted(os.listdir(top / "in")) == ["file", "more"]
+    assert remove_tree(top)
