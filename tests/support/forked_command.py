@@ -141,6 +141,17 @@ def _feed(stream: IO[bytes], data: bytes) -> None:
 # In the other process
 
 
+def finish_what_is_put_off() -> None:
+    """What is built once in a process, when it is first asked for."""
+    models = list(import_module("pydantic").BaseModel.__subclasses__())
+    for model in models:
+        models += model.__subclasses__()
+        if model.__module__.startswith(MODULE):
+            model.model_rebuild()
+    for tool in import_module(f"{MODULE}.tools.table").tools_without_a_run().values():
+        import_module(f"{MODULE}.agent.schema").validator_for(tool.parameters)
+
+
 def serve(control: socket.socket) -> None:
     """Fork for each call; returns in the fork that is to be the command, with all of it in place."""
     waiting: set[int] = set()
@@ -192,6 +203,7 @@ if __name__ == "__main__":
             import_module(module.name)
     for name in THIRD_PARTY:
         import_module(name)
+    finish_what_is_put_off()
     gc.freeze()  # a collection in a fork would touch, and so copy, every page
     descriptor, *libraries = sys.argv[1:]
     serve(socket.socket(fileno=int(descriptor)))
