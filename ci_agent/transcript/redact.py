@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 
 from ci_agent.json_types import Json
 from ci_agent.transcript.plain_json import plain
-from ci_agent.transcript.secret_forms import SecretForm, forms_of, squeeze
+from ci_agent.transcript.secret_forms import UNSEEN, SecretForm, forms_of, squeeze, visible
 from ci_agent.transcript.secret_sources import MIN_SECRET_CHARS
 from ci_agent.transcript.token_shapes import Span, find_tokens
 
@@ -23,7 +23,7 @@ some hold any four digits."""
 _MIN_VARIETY = 4
 """A piece of fewer different characters (a ruler of dashes, padding of zeros) gives nothing away."""
 
-_WORD = re.compile(r"\S+")
+WHITE_SPACE = re.compile(r"\s+")
 
 Grams: TypeAlias = dict[str, list[tuple[SecretForm, int]]]
 
@@ -38,7 +38,8 @@ class GramIndex(NamedTuple):
 class Redactor:
     """Replaces known secrets, in every form that `forms_of` lists, and whatever has the shape of a well-known token.
 
-    White space does not matter: a secret that was split over lines is found. May be used from several threads.
+    White space does not matter, nor what cannot be seen: a secret that was split over lines, or that a search has
+    coloured a part of, is found. May be used from several threads.
     """
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
@@ -74,9 +75,14 @@ class Redactor:
         return _merged([*self._find_forms(text), *find_tokens(text)])
 
     def _find_forms(self, text: str) -> list[Span]:
-        squeezed = squeeze(text)
-        spans = [span for index in self._indexes for span in _matches(squeezed, index)]
-        return spans if len(squeezed) == len(text) or not spans else _unsqueezed(spans, text)
+        squeezed, seen = squeeze(text), visible(text)
+        spans = self._find_in(squeezed, text, WHITE_SPACE)
+        # What stands in an escape sequence is looked at above, what it parts here.
+        return spans if seen == squeezed else [*spans, *self._find_in(seen, text, UNSEEN)]
+
+    def _find_in(self, shortened: str, text: str, left_out: re.Pattern[str]) -> list[Span]:
+        spans = [span for index in self._indexes for span in _matches(shortened, index)]
+        return spans if len(shortened) == len(text) or not spans else in_full(spans, text, left_out)
 
 
 def _index_of(forms: Sequence[SecretForm], size: int) -> GramIndex:
@@ -158,9 +164,11 @@ def common_size(most: int, equal: Callable[[int], bool]) -> int:
     return least
 
 
-def _unsqueezed(spans: Iterable[Span], text: str) -> list[Span]:
-    """The spans as they lie in the text with its white space."""
-    words = [word.span() for word in _WORD.finditer(text)]
+def in_full(spans: Iterable[Span], text: str, left_out: re.Pattern[str]) -> list[Span]:
+    """Spans of a text without what the pattern matches, as they lie in it with that."""
+    gaps = [gap.span() for gap in left_out.finditer(text)]
+    starts, ends = [0, *(end for _, end in gaps)], [*(start for start, _ in gaps), len(text)]
+    words = [(start, end) for start, end in zip(starts, ends, strict=True) if start < end]
     begins = list(accumulate((end - start for start, end in words), initial=0))
 
     def place(at: int) -> int:

@@ -2,8 +2,8 @@
 
 import re
 
-from ci_agent.transcript.redact import Redactor, common_size
-from ci_agent.transcript.secret_forms import squeeze
+from ci_agent.transcript.redact import Redactor, common_size, in_full
+from ci_agent.transcript.secret_forms import UNSEEN, squeeze, visible
 
 MAX_HELD_CHARS = 65_536
 """More is never held back: text without an end of a word or of a key is then released as far as it is known."""
@@ -46,14 +46,19 @@ class StreamRedactor:
         return found.start() if found else len(self._held)
 
     def _start_of_known_tail(self) -> int:
-        """Where the longest ending begins that occurs in a secret, white space aside."""
-        tail = squeeze(self._held)
-        size = common_size(len(tail), lambda size: tail[len(tail) - size :] in self._known)
-        start = len(self._held)
+        """Where the longest ending begins that occurs in a secret, white space and what cannot be seen aside."""
+        squeezed, seen = squeeze(self._held), visible(self._held)
+        start, size = len(self._held), self._size_of_known_tail(squeezed)
         while size:
             start -= 1
             size -= not self._held[start].isspace()
+        if seen != squeezed and (size := self._size_of_known_tail(seen)):
+            ((start_of_seen, _),) = in_full([(len(seen) - size, len(seen))], self._held, UNSEEN)
+            start = min(start, start_of_seen)
         return start
+
+    def _size_of_known_tail(self, text: str) -> int:
+        return common_size(len(text), lambda size: text[len(text) - size :] in self._known)
 
     def _start_of_open_key(self) -> int:
         start = self._held.rfind("-----BEGIN ")

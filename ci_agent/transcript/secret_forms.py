@@ -55,6 +55,21 @@ def squeeze(text: str) -> str:
     return "".join(text.split())
 
 
+UNSEEN = re.compile(
+    r"(?:\s"
+    r"|\x1b\[[0-?]*[ -/]*(?:[@-~]|\Z)"
+    r"|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\|\Z)"
+    r"|[\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff])+"
+)
+"""What a terminal shows nothing of, or only a colour: white space, escape sequences, other controls, no width."""
+
+
+def visible(text: str) -> str:
+    """The text without what cannot be seen: colours amid a word, the NULs of UTF-16."""
+    squeezed = squeeze(text)
+    return squeezed if squeezed.isprintable() else UNSEEN.sub("", text)
+
+
 def _parts(secret: str) -> Iterator[tuple[str, int | None]]:
     """What is secret in it, each with how many consecutive characters give it away; None: only the whole does."""
     inner = next((parts for split in (_json_parts, _url_parts, _lines) if (parts := split(secret)) is not None), None)

@@ -49,6 +49,11 @@ SPELLINGS: dict[str, Callable[[str], str]] = {
     "Python's escapes": lambda secret: "".join(f"\\x{byte:02x}" for byte in secret.encode()),
     "one character a line": "\n".join,
     "folded": lambda secret: "\r\n    ".join(secret[at : at + 3] for at in range(0, len(secret), 3)),
+    "coloured in the middle": lambda secret: f"{secret[:3]}\x1b[1;31m{secret[3:6]}\x1b[0m{secret[6:]}",
+    "every character coloured": "\x1b[m".join,
+    "with marks of a terminal's title between": "\x1b]0;title\x07".join,
+    "UTF-16": "\0".join,
+    "with what has no width": "\u200b".join,
     "base64, folded": lambda secret: "\n".join(b64(secret.encode())[at : at + 6] for at in range(0, 60, 6)).strip(),
 }
 
@@ -92,6 +97,15 @@ def test_a_secret_between_any_texts_never_survives(around: str, split: int) -> N
     redacted = Redactor([secret, LONG]).text(around[:split] + secret + around[split:])
     assert secret not in redacted
     assert "[redacted]" in redacted
+
+
+def test_what_stands_in_an_escape_sequence_is_looked_at_too() -> None:
+    text = Redactor(SECRETS).text(f"\x1b]8;;http://host/{PLAIN}\x07text\x1b]8;;\x07 and \x1b]0;{PLAIN}")
+    assert text == "\x1b]8;;http://host/[redacted]\x07text\x1b]8;;\x07 and \x1b]0;[redacted]"
+
+
+def test_colours_around_a_secret_stay() -> None:
+    assert Redactor(SECRETS).text(f"\x1b[31m{PLAIN}\x1b[0m x") == "\x1b[31m[redacted]\x1b[0m x"
 
 
 def test_pieces_that_touch_become_one_and_the_count_is_of_places() -> None:
@@ -253,6 +267,10 @@ def test_what_only_resembles_a_token_stays(text: str) -> None:
         "a1B2" * 12_500,
         " x" * 25_000,
         "0123456789abcdef" * 3_000,
+        "\x1b[" * 25_000,
+        "\x1b]" * 25_000,
+        "\x1b[" + "1" * 50_000,
+        "a\0" * 25_000,
     ],
     ids=lambda text: text[:12],
 )

@@ -11,6 +11,7 @@ SECRET = "q8Zt3Lw0Xv5Rk1Np7Yb2"
 SHORT = "h7Kd/92q="
 TOKEN = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
 KEY = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0\nQ8zk3nT5xW1bYp7RcVh2\n-----END PRIVATE KEY-----"
+COLOURED = "\x1b[1;31m \x1b[0m".join(SECRET)
 REDACTOR = Redactor([SECRET, SHORT])
 
 
@@ -19,7 +20,7 @@ def streamed(chunks: list[str]) -> str:
     return "".join([*map(stream.feed, chunks), stream.flush()])
 
 
-@pytest.mark.parametrize("hidden", [SECRET, SHORT, TOKEN, KEY, "\n".join(SECRET)], ids=lambda text: text[:8])
+@pytest.mark.parametrize("hidden", [SECRET, SHORT, TOKEN, KEY, "\n".join(SECRET), COLOURED], ids=lambda text: text[:8])
 def test_a_secret_cut_at_any_two_places_is_hidden(hidden: str) -> None:
     text = f"the value is {hidden} and more"
     for first in range(len(text)):
