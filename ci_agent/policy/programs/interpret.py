@@ -22,7 +22,7 @@ from ci_agent.policy.programs.languages.contents import read_printed
 from ci_agent.policy.programs.load import find_profile, load_profile
 from ci_agent.policy.programs.operands import apply_operands
 from ci_agent.policy.programs.options import Found, Operand, Parsed, begins_option, parse, tail
-from ci_agent.policy.programs.packages import use_package
+from ci_agent.policy.programs.packages import use_package, use_repository_name
 from ci_agent.policy.programs.profile import HAZARDS, Profile
 from ci_agent.policy.programs.telltale import tells
 from ci_agent.policy.words import Word
@@ -281,7 +281,7 @@ def _apply_value(found: Found, value: Word, draft: Draft) -> None:
             use_named(draft, value)
         case "script":
             draft.script(value)
-        case "source" | "package" | "url" as kind:
+        case "source" | "package" | "repository" | "url" as kind:
             _use_address(kind, value, draft)
         case "folder" | "look_folder":
             draft.work_in(value)
@@ -293,10 +293,12 @@ def _apply_value(found: Found, value: Word, draft: Draft) -> None:
             assert_never(found.option.meaning)
 
 
-def _use_address(kind: Literal["source", "package", "url"], value: Word, draft: Draft) -> None:
+def _use_address(kind: Literal["source", "package", "repository", "url"], value: Word, draft: Draft) -> None:
     if kind == "source":
         use_source(draft, value)
     elif kind == "package":
         use_package(draft, value)
+    elif kind == "repository":
+        use_repository_name(draft, value)
     else:
         draft.urls.append(UrlUse(value))

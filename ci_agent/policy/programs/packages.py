@@ -76,6 +76,17 @@ def _use_versioned(draft: Draft, word: Word, text: str, source: str, node: bool)
         draft.use("read", literal_word(source, word.span), recursive=True)
 
 
+def use_repository_name(draft: Draft, word: Word) -> None:
+    """`OWNER/NAME` is at the usual host, `HOST/OWNER/NAME` and a URL say where."""
+    host, *others = (word.literal or "").split("/")
+    if word.literal is None:
+        draft.doubt(f"the host of the repository {word.text} is not known")
+    elif is_url(word):
+        draft.urls.append(UrlUse(word))
+    elif len(others) > 1:
+        draft.urls.append(UrlUse(literal_word(f"https://{host}/", word.span)))
+
+
 def use_go_package(draft: Draft, word: Word, *, fetches: bool) -> None:
     """`HOST/PATH@VERSION` is fetched; without a version only `go get` fetches it."""
     module = _MODULE.fullmatch(word.literal or "")

@@ -22,6 +22,7 @@ Meaning: TypeAlias = Literal[
     "at",  # `@FILE` is read, other text is data
     "source",  # a URL, or a file or a whole folder to read
     "package",  # a URL, a repository or a file with a package
+    "repository",  # `OWNER/NAME`, `HOST/OWNER/NAME` or a URL
     "names",  # a file with names of files to read
     "named",  # `NAME=FILE`, or a file: it is read
     "version",  # the version of an interpreter is data, anything else may be one to run

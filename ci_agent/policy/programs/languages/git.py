@@ -6,6 +6,7 @@ from ci_agent.policy.effects import UrlUse
 from ci_agent.policy.programs.draft import Draft, looks_outside
 from ci_agent.policy.programs.languages.builds import read_behind
 from ci_agent.policy.programs.options import Parsed
+from ci_agent.policy.programs.packages import use_repository_name
 from ci_agent.policy.programs.pathspecs import WORK_TREE, paths_behind_colons, use_pathspecs
 from ci_agent.policy.words import Word, literal_word
 
@@ -135,13 +136,26 @@ def read_clone(parsed: Parsed, draft: Draft) -> None:
     if len(words) > 1:
         draft.use("write", words[1])
     elif words and words[0].literal:
-        name = re.split(r"[/:]", words[0].text.rstrip("/"))[-1].removesuffix(".git")
-        draft.use("write", literal_word(name or ".", words[0].span))
+        _write_clone(draft, words[0])
+
+
+def _write_clone(draft: Draft, repository: Word) -> None:
+    name = re.split(r"[/:]", repository.text.rstrip("/"))[-1].removesuffix(".git")
+    draft.use("write", literal_word(name or ".", repository.span))
 
 
 def read_gh_clone(parsed: Parsed, draft: Draft) -> None:
     """`gh repo clone NAME FOLDER -- OPTION...`: git gets what stands behind the `--`."""
+    read_gh_repository(parsed, draft)
+    words = [operand.word for operand in parsed.operands]
+    if words and (len(words) == 1 or words[1].literal == "--"):
+        _write_clone(draft, words[0])
     read_behind(parsed, draft, "git clone")
+
+
+def read_gh_repository(parsed: Parsed, draft: Draft) -> None:
+    for operand in parsed.operands[:1]:
+        use_repository_name(draft, operand.word)
 
 
 def use_repository(draft: Draft, word: Word, index: int) -> None:

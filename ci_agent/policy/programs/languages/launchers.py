@@ -3,7 +3,8 @@
 import re
 from collections.abc import Sequence
 
-from ci_agent.policy.programs.draft import CODE_FROM_INPUT, Draft, is_standard_input, use_anything
+from ci_agent.policy.effects import UrlUse
+from ci_agent.policy.programs.draft import CODE_FROM_INPUT, Draft, is_standard_input, is_url, use_anything
 from ci_agent.policy.programs.load import find_profile
 from ci_agent.policy.programs.options import Parsed, tail
 from ci_agent.policy.words import Word, literal_word
@@ -107,7 +108,9 @@ def read_project_program(parsed: Parsed, draft: Draft) -> None:
     first, *others = words
     runs_files = parsed.profile.name.startswith("bun")
     program = find_profile(first.literal or "")
-    if is_standard_input(first):
+    if is_url(first):
+        draft.urls.append(UrlUse(first))
+    elif is_standard_input(first):
         draft.hazard(parsed.operands[0].at, CODE_FROM_INPUT)
     elif runs_files and "." in first.text:
         draft.use("read", first)

@@ -56,6 +56,27 @@ def _with_scheme(url: Word) -> Word:
     return url if url.literal is None or is_url(url) else literal_word(f"http://{url.text}", url.span)
 
 
+_METHOD = re.compile(r"[A-Z]+")
+
+
+def read_httpie(parsed: Parsed, draft: Draft) -> None:
+    """`http METHOD URL ITEM...`: without a method, data make it POST; `NAME@FILE` and `NAME=@FILE` send the file."""
+    words = [operand.word for operand in parsed.operands]
+    method = words.pop(0).text if words and _METHOD.fullmatch(words[0].literal or "") else None
+    if not words:
+        return
+    url, *items = words
+    text = f"localhost{url.text}" if url.text.startswith(":") else url.text
+    scheme = parsed.profile.name
+    spelled = url if url.literal is None or is_url(url) else literal_word(f"{scheme}://{text}", url.span)
+    draft.urls.append(UrlUse(spelled, method or ("POST" if items else "GET")))
+    for item in items:
+        if item.literal is None and "=" not in item.prefix:
+            draft.doubt(f"{item.text} may name a file to send")
+        elif "@" in item.text:
+            draft.use("read", literal_word(item.text.partition("@")[2], item.span))
+
+
 def read_form(parsed: Parsed, draft: Draft) -> None:
     for _, value in parsed.values("-F", "--field"):
         _use_form_file(draft, value)
