@@ -27,6 +27,9 @@ MAX_PATHS = 300
 _FOLDER = 10
 """To open a folder takes as long as to see this many of its entries."""
 
+_DEEP = 8
+"""A folder so deep beneath another takes longer with each further one above it."""
+
 _NAMES_IN_A_PATH = 8
 """A path of more counts as several."""
 
@@ -178,6 +181,8 @@ def walk(folder: Path, budget: DiskBudget, selection: Selection = EVERYTHING) ->
     while pending:
         path, above, wanted = pending.pop()
         listing = read_folder(path, budget)
+        if len(above) > _DEEP:
+            budget.spend_entries((len(above) - _DEEP) // 4)
         if wanted == EVERYTHING:
             yield above, listing
             pending += [(entry.path, (*above, entry.name), wanted) for entry in listing.folders]

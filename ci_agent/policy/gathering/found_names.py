@@ -59,13 +59,27 @@ def may_be_option(word: Word, place: Place) -> bool:
     """Whether a name that the word becomes begins with a dash, as far as the disk tells."""
     if word.beneath:
         gone = any(base.selection.gone and base.literal == "." for base in word.beneath)
-        return gone or any(names[0].startswith("-") for names in _names_beneath(word, place))
+        return gone or _has_dash(word, place)
     texts = possible_texts(word, place)
     return texts is None or any(text.startswith("-") for text in texts)
 
 
+def _has_dash(word: Word, place: Place) -> bool:
+    question = (_places(word), place.folder, "-")
+    known = place.budget.odd.get(question)
+    if known is None:
+        any_has = any(names[0].startswith("-") for names in _names_beneath(word, place))
+        known = place.budget.odd[question] = any_has
+    return known
+
+
+def _places(word: Word) -> tuple[Word, ...]:
+    """What the word is made of, wherever that was written."""
+    return tuple(base._replace(span=(0, 0)) for base in word.beneath)
+
+
 def _has_odd_name(word: Word, place: Place, odd: re.Pattern[str]) -> bool:
-    question = (word.beneath, word.printed_by is not None, place.folder, odd.pattern)
+    question = (_places(word), word.printed_by is not None, place.folder, odd.pattern)
     known = place.budget.odd.get(question)
     if known is None:
         known = place.budget.odd[question] = _any_is_odd(word, place, odd)
