@@ -183,17 +183,27 @@ def walk(folder: Path, budget: DiskBudget, selection: Selection = EVERYTHING) ->
         listing = read_folder(path, budget)
         if len(above) > _DEEP:
             budget.spend_entries((len(above) - _DEEP) // 4)
-        if wanted == EVERYTHING:
-            yield above, listing
-            pending += [(entry.path, (*above, entry.name), wanted) for entry in listing.folders]
+        yield above, listing if wanted is EVERYTHING else _selected(listing, wanted)
+        if not wanted.endings or wanted.plain_files:
+            kept = [entry for entry in listing.folders if entry.name not in wanted.without]
+            pending += [(entry.path, (*above, entry.name), wanted) for entry in kept]
             continue
-        yield above, _listing([entry for entry in listing.entries if _is_selected(entry, wanted)])
         whole = Selection(without=wanted.without, left_out=wanted.left_out)
         pending += [
-            (entry.path, (*above, entry.name), whole if _fits(entry, wanted) and not wanted.plain_files else wanted)
+            (entry.path, (*above, entry.name), whole if _fits(entry, wanted) else wanted)
             for entry in listing.folders
             if entry.name not in wanted.without
         ]
+
+
+def _selected(listing: Listing, selection: Selection) -> Listing:
+    """What of a folder belongs to a selection."""
+    passed_by = {*selection.without, *selection.left_out}
+    by_name = selection.endings or selection.plain_files
+    if not by_name and passed_by.isdisjoint([entry.name for entry in listing.entries]):
+        return listing
+    kept = [entry for entry in listing.entries if _is_selected(entry, selection)]
+    return listing if len(kept) == len(listing.entries) else _listing(kept)
 
 
 def _is_selected(entry: Entry, selection: Selection) -> bool:
