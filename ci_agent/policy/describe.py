@@ -42,7 +42,7 @@ def value_of(fact: ExecFact | ToolFact | FileFact | NetFact | UnknownFact) -> st
         case ToolFact():
             return _short(fact.name)
         case FileFact():
-            return _short(str(fact.path))
+            return _short(fact.shown)
         case NetFact():
             return _short(f"{fact.method} {fact.url}")
         case UnknownFact():

@@ -6,6 +6,7 @@ from typing import NamedTuple, TypeAlias
 from ci_agent.hooks import DecisionCode
 from ci_agent.json_types import JsonObject
 from ci_agent.policy.effects import FileEffect
+from ci_agent.policy.matchers.open_names import OPEN
 from ci_agent.policy.matchers.reach import Names, fold_names, names_of
 from ci_agent.policy.protected import FREE, Guarded
 from ci_agent.policy.words import EVERYTHING, Selection, Word
@@ -39,6 +40,20 @@ class FileFact(NamedTuple):
     """The top of a working tree: of what lies beneath, that is meant which git tracks."""
     landing: tuple[Path, Path] | None = None
     """What is copied or moved here, and the operand that says where to: the path itself, or a folder that it is in."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it stands for all files whose names differ in certain digits alone."""
+        return OPEN in str(self.path)
+
+    @property
+    def shown_as_written(self) -> str:
+        return str(self.written).replace(OPEN, "*")
+
+    @property
+    def shown(self) -> str:
+        """The path as people see it."""
+        return str(self.path).replace(OPEN, "*")
 
     @property
     def names(self) -> Names:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from ci_agent.policy.facts import FileFact
+from ci_agent.policy.matchers.open_names import may_cover
 from ci_agent.policy.matchers.reach import AnchoredGlob, Names
 
 
@@ -15,8 +16,8 @@ def file_refusal(reach: Iterable[AnchoredGlob], fact: FileFact) -> str | None:
     if not covering or (changes_whole and not any(glob.covers(fact.names) for glob in reach)):
         if covering or any(glob.covers_listing(fact.names) for glob in reach):
             own = "as `.` does for the workspace" if fact.recursive else "or name a file in it"
-            return f"its paths cover what is in {fact.path}, not the folder as a whole: spell the folder too, {own}"
-        return f"{fact.path} is outside its paths"
+            return f"its paths cover what is in {fact.shown}, not the folder as a whole: spell the folder too, {own}"
+        return f"{fact.shown} is outside its paths"
     # One glob must cover a file and spell it; what lies beneath a folder may be spelled by another.
     spelling = list(reach) if fact.recursive else covering
     for run in sorted(fact.guarded.must_spell):
@@ -43,6 +44,8 @@ def covers(glob: AnchoredGlob, fact: FileFact) -> bool:
 
 def forbids_path(reach: Iterable[AnchoredGlob], fact: FileFact) -> bool:
     """Whether the globs of a deny rule are about the path itself; what lies beneath it is another question."""
+    if fact.is_open:
+        return any(may_cover(glob, names) for glob in reach for names in fact.denied_names)
     lists = fact.is_folder and fact.effect in ("read", "list")
     return any(
         glob.covers_listing(names) if lists else glob.covers(names) for glob in reach for names in fact.denied_names

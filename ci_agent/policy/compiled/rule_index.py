@@ -1,6 +1,6 @@
 """Finding the rules worth trying, so that ten thousand rules cost a call no more than ten."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from ci_agent.hooks import OnDenied
@@ -11,6 +11,7 @@ from ci_agent.policy.effects import FileEffect
 from ci_agent.policy.facts import ExecFact, FileFact
 from ci_agent.policy.matchers.command_patterns import CommandPattern
 from ci_agent.policy.matchers.hosts import Network, NetworkIndex
+from ci_agent.policy.matchers.open_names import may_cover
 from ci_agent.policy.matchers.reach import GlobIndex, Names, fold
 from ci_agent.policy.matchers.wildcard_index import WildcardIndex
 from ci_agent.policy.matchers.wildcards import Wildcard
@@ -102,6 +103,7 @@ class FileDenies:
         self.plain = frozenset(rule.id for rule in plain)
         """Ids of those with globs."""
         globs = [(glob, rule) for rule in plain for glob in rule.reach or ()]
+        self._all = globs
         self._globs = GlobIndex(globs)
         self._few = [glob for glob, _ in globs] if len(globs) <= _FEW_DENIED else None
         self._open = GlobIndex((glob, rule) for glob, rule in globs if glob.last is None)
@@ -118,6 +120,12 @@ class FileDenies:
         """The first rule that forbids the path itself."""
         lists = fact.is_folder and fact.effect in ("read", "list")
         found = [rule for names in fact.denied_names for rule in self._about(names, lists=lists)]
+        return min([*self.everywhere, *found], key=strictest_first, default=None)
+
+    def about_open(self, paths: Sequence[Names], spend: Callable[[int], None]) -> CompiledRule | None:
+        """The first rule that may forbid one of the paths that open ones may become; folded."""
+        spend(len(paths) * len(self._all))
+        found = [rule for glob, rule in self._all if any(may_cover(glob, names) for names in paths)]
         return min([*self.everywhere, *found], key=strictest_first, default=None)
 
     def about_names(self, names: Names) -> CompiledRule | None:

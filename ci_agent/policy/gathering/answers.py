@@ -9,6 +9,7 @@ from typing import Final
 
 from ci_agent.json_types import parse_json
 from ci_agent.policy.facts import ExecFact, Fact, FileFact
+from ci_agent.policy.gathering.open_paths import may_meet
 from ci_agent.policy.gathering.repositories import git_folder, top_of
 from ci_agent.policy.gathering.site import Site
 from ci_agent.policy.gathering.stale_paths import (
@@ -140,7 +141,7 @@ def _may_change(path: Path, facts: Sequence[Fact], commands: Sequence[ExecFact])
     folders = {path, *path.parents}
     written = [file for fact in facts for file in _files(fact) if file.effect in ("write", "delete")]
     return (
-        any(not folders.isdisjoint((file.path, file.written)) for file in written)
+        any(may_meet(file.path, path) or not folders.isdisjoint((file.path, file.written)) for file in written)
         or any(not folders.isdisjoint(unpacked_into(base_name(command), command)) for command in commands)
         or any(changes_working_tree(base_name(command), command) for command in commands)
         or any(base_name(command) in _REWRITE_MANIFESTS for command in commands)

@@ -184,6 +184,8 @@ def _files(
 ) -> Iterator[FileFact | UnknownFact]:
     if effects.folder is not None:
         yield from use_facts(site, FileUse("list", effects.folder), place)
+        if effects.folder.stand_ins:
+            yield place.unknown(f"the folder {effects.folder.text} is not known")
     place = _workplace(site, effects, place)
     found_in = [base for word in words for base in word.beneath]
     follows = follows_links(words) if any(use.recursive for use in effects.files) else False

@@ -9,9 +9,11 @@ from ci_agent.policy.disk import DiskBudget, walk
 from ci_agent.policy.edited import edited
 from ci_agent.policy.effects import FileEffect, FileUse
 from ci_agent.policy.facts import FileFact, Span, UnknownFact
+from ci_agent.policy.gathering.open_paths import open_fact, open_texts
 from ci_agent.policy.gathering.repositories import top_of
 from ci_agent.policy.gathering.shell_globs import UnknownGlobError, expand_glob
 from ci_agent.policy.gathering.site import Site
+from ci_agent.policy.matchers.open_names import OPEN
 from ci_agent.policy.matchers.reach import Names, fold_names
 from ci_agent.policy.protected import (
     FREE,
@@ -66,14 +68,22 @@ def use_facts(site: Site, use: FileUse, place: Place) -> Iterator[FileFact | Unk
         place = place._replace(folder=top_of(place.folder) or place.folder)
     texts = possible_texts(use.path, place)
     if texts is None:
+        texts = open_texts(site, use.path, place.folder, place.budget)
+    if texts is None:
         yield place.unknown(f"which file {use.path.text} means is not known")
         return
     for text in texts:
         if reaches_no_file(text, use.effect) or (not text and _names_nothing(use)):
             continue
+        if not text and use.path.stand_ins:
+            yield place.unknown(f"{use.path.text} may be empty when its command fails: begin the name with something")
+            continue
         # With sources, what lands there tells whether more than the path itself is written.
         beneath = _arriving(site, use, place) if use.recursive and not use.into else None
-        fact = file_fact(site, text, use.effect, place, beneath=beneath, selection=use.selection)
+        if OPEN in text:
+            fact = _open_fact(site, text, use.effect, place, beneath)
+        else:
+            fact = file_fact(site, text, use.effect, place, beneath=beneath, selection=use.selection)
         if isinstance(fact, FileFact) and use.into:
             yield from _into(site, fact, use.into, place)
         elif isinstance(fact, FileFact):
@@ -82,11 +92,19 @@ def use_facts(site: Site, use: FileUse, place: Place) -> Iterator[FileFact | Unk
             yield fact
 
 
+def _open_fact(
+    site: Site, text: str, effect: FileEffect, place: Place, beneath: list[Names] | None
+) -> FileFact | UnknownFact:
+    place.budget.spend_path(text)
+    fact = open_fact(site, text, effect, place.folder or site.workspace.root, beneath)
+    return place.unknown(fact) if isinstance(fact, str) else fact._replace(argument=place.argument, span=place.span)
+
+
 def _names_nothing(use: FileUse) -> bool:
     """Of an empty text that is one of several nothing is made, deleted or entered; all beneath may be all beneath the
     folder."""
     alone = use.effect in ("write", "delete", "list") and not use.recursive and not use.into
-    return alone and use.path.kind == "choice"
+    return alone and (use.path.kind == "choice" or bool(use.path.stand_ins))
 
 
 def possible_texts(word: Word, place: Place) -> list[str] | None:

@@ -8,7 +8,9 @@ from typing import Final
 
 from ci_agent.policy.facts import FileFact, UnknownFact
 from ci_agent.policy.gathering.file_facts import Place, file_fact
+from ci_agent.policy.gathering.open_paths import open_texts
 from ci_agent.policy.gathering.site import Site
+from ci_agent.policy.matchers.open_names import OPEN
 from ci_agent.policy.protected import FREE, guard_write
 from ci_agent.policy.words import Word
 from ci_agent.workspace import InvalidPathError, check_path_text
@@ -32,13 +34,17 @@ def possible_files(
     """
     if place.folder is None or not words:
         return
-    for text in dict.fromkeys(part for word in words for known in _known(word) for part in _parts(known)):
+    names = (known for word in words for known in _known(site, word, place))
+    for text in dict.fromkeys(part for known in names for part in _parts(known)):
         place.budget.spend_entries(_COST)
         if _is_somewhere(text, place.folder):
             yield from _found(site, text, place, whole)
 
 
-def _known(word: Word) -> Iterator[str]:
+def _known(site: Site, word: Word, place: Place) -> Iterator[str]:
+    for text in open_texts(site, word, place.folder, place.budget) or ():
+        if OPEN not in text:
+            yield text
     for each in word.choices or (word,):
         if each.literal is not None:
             yield each.literal

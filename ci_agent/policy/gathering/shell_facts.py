@@ -191,6 +191,10 @@ def _redirect(reading: Reading, redirect: Redirect, scene: Scene) -> Iterator[Fi
     if redirect.target.beneath and redirect.mode == "read":
         yield from _read_by_name(reading, redirect.target, place)
         return
+    if redirect.target.stand_ins and not redirect.target.splits:
+        for effect in _REDIRECT_EFFECTS[redirect.mode]:
+            yield from use_facts(reading.site, FileUse(effect, redirect.target), place)
+        return
     texts = possible_texts(redirect.target, place)
     # In a loop, one after the other; a glob that matches several files is an error of bash.
     one_each = redirect.target.kind == "choice" and not redirect.target.splits

@@ -9,6 +9,7 @@ from typing import Final
 from ci_agent.policy.disk import DiskBudget, walk
 from ci_agent.policy.facts import ExecFact, Fact, FileFact, UnknownFact
 from ci_agent.policy.gathering.followed_links import follows_links
+from ci_agent.policy.matchers.open_names import OPEN
 from ci_agent.policy.matchers.reach import Names, fold_names, names_of
 
 _LINKERS: Final = frozenset({"ln", "link"})
@@ -72,9 +73,13 @@ def _listed_anew(commands: Sequence[ExecFact], made: Sequence[Path]) -> Iterator
             yield UnknownFact(why, argument="command", span=command.span)
 
 
+def _is_open(names: Names) -> bool:
+    return OPEN in "/".join(names)
+
+
 def _odd_beginning(path: Path) -> tuple[str, ...]:
     """The parts of a path up to the last that is odd; none when none is. Beneath there its names are plain."""
-    odd = [at for at, part in enumerate(path.parts, start=1) if _ODD.search(part)]
+    odd = [at for at, part in enumerate(path.parts, start=1) if _ODD.search(part.replace(OPEN, ""))]
     return path.parts[: odd[-1]] if odd else ()
 
 
@@ -85,16 +90,18 @@ def _through_links(makers: Sequence[ExecFact], facts: Sequence[Fact], budget: Di
             if file.effect == "write":
                 made.setdefault(fold_names(names_of(file.written)), {})[id(maker)] = maker
     sizes = sorted({len(names) for names in made})
+    unsure = [makers for names, makers in made.items() if _is_open(names)]
     links: dict[int, bool] = {}
     yield from _found_links(made, links, budget)
     for fact in facts:
         for file in _files(fact):
             names = fold_names(names_of(file.written))
             above = [made[names[:size]] for size in sizes if names[:size] in made]
+            above += made.values() if file.is_open else unsure
             if _takes_names(fact):
                 above += [maker for each, maker in made.items() if each[: len(names)] == names]
             if any(_makes_links(maker, links, budget) for each in above for maker in _without(each, fact)):
-                why = f"{file.written} may be made a link in the same call; use it in a call of its own"
+                why = f"{file.shown_as_written} may be made a link in the same call; use it in a call of its own"
                 yield UnknownFact(why, argument=file.argument, span=file.span)
 
 
@@ -105,7 +112,8 @@ def _found_links(
     places = [fold_names(names_of(Path(os.path.normpath(folder)))) for folder in budget.found_in]
     for names, makers in made.items():
         for maker in makers.values():
-            if any(names[: len(place)] == place for place in places) and _makes_links(maker, links, budget):
+            here = _is_open(names) or any(names[: len(place)] == place for place in places)
+            if here and _makes_links(maker, links, budget):
                 why = "a link that is made here may be among the names that a glob or another command finds"
                 yield UnknownFact(why, argument="command", span=maker.span)
                 return
@@ -143,13 +151,14 @@ def _through_unpacked(named: Sequence[tuple[str, ExecFact]], facts: Sequence[Fac
     for name, command in named:
         for folder in unpacked_into(name, command):
             makers.setdefault(fold_names(names_of(folder)), set()).add(id(command))
+    unsure = any(map(_is_open, makers))
     for fact in facts if everywhere or makers else ():
         # Git itself follows no link of a working tree.
         if isinstance(fact, ExecFact) and _is_git(fact):
             continue
         for file in _files(fact):
-            if (everywhere and _may_move(file, fact)) or _is_beneath(file, fact, makers):
-                why = f"{file.written} may become a link in the same call; use it in a call of its own"
+            if (everywhere and _may_move(file, fact)) or _is_beneath(file, fact, makers, unsure):
+                why = f"{file.shown_as_written} may become a link in the same call; use it in a call of its own"
                 yield UnknownFact(why, argument=file.argument, span=file.span)
 
 
@@ -163,8 +172,13 @@ def unpacked_into(name: str, maker: ExecFact) -> list[Path]:
     return made or ([maker.folder] if name in _UNPACKERS_HERE else [])
 
 
-def _is_beneath(file: FileFact, reader: Fact, makers: Mapping[Names, set[int]]) -> bool:
-    """Whether another command unpacks into a folder above the file, or into the one that is read with its links."""
+def _is_beneath(file: FileFact, reader: Fact, makers: Mapping[Names, set[int]], unsure: bool) -> bool:
+    """Whether another command unpacks into a folder above the file, or into the one that is read with its links.
+
+    `unsure`: what such a folder is called is not certain.
+    """
+    if unsure or file.is_open:
+        return any(each - {id(reader)} for each in makers.values())
     names = fold_names(names_of(file.written))
     follows = file.recursive and file.effect == "read" and _follows(reader)
     above = [names[:size] for size in range(len(names) + follows)]

@@ -118,6 +118,9 @@ class Denials:
                 yield Forbidden(rule, request)
 
     def _of_file(self, fact: FileFact) -> Iterator[Forbidden]:
+        if fact.is_open:
+            yield from self._of_open(fact)
+            return
         for denies in self._file_denies(fact):
             rule = denies.about(fact) or self._by_second_name(denies, fact)
             if rule is not None:
@@ -126,6 +129,16 @@ class Denials:
                 yield from self._among(denies, fact)
             if rule is None and fact.landing is not None:
                 yield from self._brought(denies, fact, fact.landing[0])
+
+    def _of_open(self, fact: FileFact) -> Iterator[Forbidden]:
+        """Nothing is there yet; a folder that is copied there brings what it holds."""
+        paths = list(fact.denied_names)
+        if fact.landing is not None:
+            source = fact.landing[0]
+            for above, listing in walk(source, self.budget.at(source, self.root)):
+                paths += [(*fold_names(fact.names), *fold_names(above), name) for name in listing.names]
+        found = (denies.about_open(paths, self.budget.spend_entries) for denies in self._file_denies(fact))
+        yield from (Forbidden(rule, fact) for rule in found if rule is not None)
 
     @staticmethod
     def _spares(denies: FileDenies, fact: FileFact) -> bool:

@@ -47,7 +47,7 @@ _ADVISED = {
     "head -n $(nproc) a.txt": "in double quotes it is one",
     "git log $(date +-%F)": "may be an option",
     "git log $(date +%F%n--output=x)": "in double quotes it is one",
-    'cat "$(date +%F)"': "which file",
+    'cat "$(date +%F)"': "begin the name with something",
     "n=$(wc -l a.txt); echo $((n+1))": "not known to be a number",
     "n=$(wc -l < a.txt; cat a.txt); echo $((n+1))": "not known to be a number",
     "n=$(wc -l < a.txt)x; echo $((n+1))": "not known to be a number",
