@@ -55,6 +55,16 @@ MORE_FILES: Mapping[str, Callable[[int], str]] = {
     "deep files": lambda size: "cat " + " ".join(f"deep/{'d/' * 20}f{n}" for n in range(size)),
     "reads of files with two names": lambda size: "cat " + " ".join(f"h{n:03}" for n in range(size)),
     "writes of files with two names": _repeat("echo x > h0#"),
+    "copies of a deep folder": _repeat("cp -r deep l#"),
+    "rsync of a deep folder": _repeat("rsync -a deep/ l#"),
+    "copies of a folder of links": _repeat("cp -rL links l#"),
+    "copies into a folder that is made": lambda size: (
+        "mkdir dst; cp " + " ".join(f"m{n:03}" for n in range(size)) + " dst; cp -r dst e"
+    ),
+    "tar of folders": _repeat("tar czf o#.tgz src"),
+    "find with the ending of names": _repeat("find . -name 'a#*.py' -type f"),
+    "reads of one ending": _repeat("grep -r --include=*.py a# ."),
+    "globs of links": lambda size: "cat " + " ".join("links/*" for _ in range(size)),
 }
 """Of the folder as benchmarks/policy.py fills it."""
 
@@ -95,6 +105,30 @@ MORE_COMMANDS: Mapping[str, Callable[[int], str]] = {
     ),
     "awk expressions": lambda size: "awk '{ x = " + "1+" * size + "1 }' f",
     "awk patterns": lambda size: "awk '" + "/a/ { print $1 }\n" * size + "' f",
+    "git diff": _repeat("git diff HEAD~# -- a# b#"),
+    "git ls-files into xargs -0": _repeat("git ls-files -z | xargs -0 -n1 wc -l"),
+    "pytest": lambda size: "pytest " + " ".join(f"tests/t{n}.py::test_a" for n in range(size)),
+    "scripts of python": _repeat("python3 s#.py a b"),
+    "requirements": _repeat("pip install -r r#.txt"),
+    "containers": _repeat("docker run --rm -v ./a#:/b# img cmd"),
+    "launchers in xargs": _repeat("echo a | xargs -n1 timeout 5 cat f#"),
+    "find -exec sh -c with many commands": lambda size: (
+        "find . -exec sh -c '" + "; ".join(f'cat "$1" f{n}' for n in range(size)) + "' _ {} ';'"
+    ),
+    "shells in a shell, many commands": lambda size: (
+        "sh -c 'sh -c \"" + "; ".join(f"cat f{n}" for n in range(size)) + "\"'"
+    ),
+    "env -S": lambda size: "env -S '" + "A=1 " * size + "cat f'",
+    "hosts that are addresses of six": lambda size: (
+        "curl " + " ".join(f"'http://[2001:db8::{n:x}]/'" for n in range(size))
+    ),
+    "downloads": _repeat("curl -o o# https://h#.example.org/"),
+    "loops in a case": lambda size: (
+        "for i in a b c; do case $i in " + " ".join(f"a{n}|b{n}) cat f{n};;" for n in range(size)) + " esac; done"
+    ),
+    "an array of files": lambda size: (
+        "a=(" + " ".join(f"f{n}" for n in range(size)) + '); for f in "${a[@]}"; do cat $f; done'
+    ),
     "sed groups": lambda size: "sed -n '" + "/a/{p;" * size + "}" * size + "' f",
 }
 

@@ -2,7 +2,8 @@
 
     .venv/bin/python -m benchmarks.policy
 
-Absolute times depend on the machine; the ratios are what to compare. hostile.py has the lines made to take long.
+Absolute times depend on the machine; the ratios are what to compare. hostile.py has the lines made to take long,
+alike.py the policies.
 """
 
 import statistics
@@ -12,8 +13,10 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from benchmarks.alike import ALIKE, BOUND_MS, policy_of
 from benchmarks.hostile import HOSTILE, grow
 from ci_agent import Policy, load_policy
+from ci_agent.json_types import JsonObject
 from ci_agent.workspace import MAX_LINKS
 
 SHOWN = 25
@@ -76,16 +79,16 @@ def measure_hostile(policy: Policy) -> list[tuple[float, str, int, str]]:
     for name, make in HOSTILE.items():
         for line in grow(policy, make):
             code = policy.decide("bash", {"command": line}).code
-            rows.append((least_s(policy, line), name, len(line), code))
+            rows.append((least_s(policy, "bash", {"command": line}), name, len(line), code))
     return sorted(rows, reverse=True)
 
 
-def least_s(policy: Policy, line: str) -> float:
+def least_s(policy: Policy, tool: str, arguments: JsonObject) -> float:
     """CPU seconds, the least of a few decisions: on a busy machine the least says most."""
     times = []
     for _ in range(5):
         start = time.process_time()
-        policy.decide("bash", {"command": line})
+        policy.decide(tool, arguments)
         times.append(time.process_time() - start)
     return min(times)
 
@@ -116,6 +119,7 @@ def main() -> None:
         policies = print_loading(folder, bash_s)
         print_deciding(policies, bash_s)
         print_hostile(policies[1_000], bash_s)
+        print_alike(folder, bash_s)
 
 
 def print_loading(folder: Path, bash_s: float) -> dict[int, Policy]:
@@ -141,6 +145,16 @@ def print_hostile(policy: Policy, bash_s: float) -> None:
     print(f"{'CPU ms':>8} {'of bash -c true':>16} {'bytes':>8}  decision     kind")
     for seconds, name, size, code in measure_hostile(policy)[:SHOWN]:
         print(f"{seconds * 1e3:8.1f} {seconds / bash_s:16.1f} {size:8,}  {code:<12} {name}")
+
+
+def print_alike(folder: Path, bash_s: float) -> None:
+    print(f"\nPolicies whose rules look alike, each with a call that asks much of it; at most {BOUND_MS} ms:")
+    print(f"{'CPU ms':>8} {'of bash -c true':>16} {'rules':>8}  decision     kind")
+    for name, alike in ALIKE.items():
+        policy = load_policy(text=policy_of(alike), workspace=folder)
+        code = policy.decide(alike.tool, alike.arguments).code
+        seconds = least_s(policy, alike.tool, alike.arguments)
+        print(f"{seconds * 1e3:8.1f} {seconds / bash_s:16.1f} {alike.rule_count:8,}  {code:<12} {name}")
 
 
 if __name__ == "__main__":
