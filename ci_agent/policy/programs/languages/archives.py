@@ -161,15 +161,23 @@ def _result(text: str, program: str) -> list[str]:
 
 
 def read_ar(parsed: Parsed, draft: Draft) -> None:
-    """`ar KEY ARCHIVE FILE...`."""
+    """`ar KEY ARCHIVE FILE...`: the letters of the key say what is done, in any order."""
+    for operand in parsed.operands:
+        if operand.word.text.startswith(("--", "@")):
+            draft.hazard(operand.at, "loads a plugin, or takes options from a file")
     words = [operand.word for operand in parsed.operands]
+    key = (words[0].literal or "qxM").lstrip("-") if words else ""
+    if "M" in key:
+        draft.doubt("the commands that ar reads from its input are not known")
     if len(words) < 2:
         return
-    key, archive, *members = words
-    only_reads = (key.literal or "x").lstrip("-")[:1] in ("t", "p")
-    draft.use("read" if only_reads else "write", archive)
-    for member in members:
-        draft.use("read" if only_reads else "write", member)
+    _, archive, *members = words
+    adds, extracts = not {"r", "q", "m"}.isdisjoint(key), "x" in key
+    draft.use("write" if adds or not {"d", "s"}.isdisjoint(key) else "read", archive)
+    for member in members if adds or extracts else ():
+        draft.use("read" if adds else "write", member)
+    if extracts and not members:
+        draft.use("write", literal_word("."), recursive=True)
 
 
 def read_python_archive(parsed: Parsed, draft: Draft) -> None:
