@@ -180,7 +180,7 @@ def _execute(
     """The loop under its hooks, from the prompt to the reason why it ended."""
     recorder, observers, trace = witnesses.recorder, witnesses.observers, witnesses.trace
     own_cancel = cancel.child()
-    watch = LimitWatch(parts.limits)
+    watch = LimitWatch(parts.limits, lambda: recorder.is_short_of_room)
     hooks = [closed.before_tool_call, watch.before_tool_call, create_before_tool_call(parts.policy)]
     guard = Guard(hooks, own_cancel.cancel)
     config = LoopConfig(

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 ResultReason: TypeAlias = Literal[
     "completed",  # the run ended by itself
     "stopped",  # a hook ended it, or a rule with `on_denied: stop`
-    "limit",  # turns, calls, tokens or cost used up, or the answer cut off at its maximum length
+    "limit",  # turns, calls, tokens, cost or disk used up, or the answer cut off at its maximum length
     "provider_error",  # the model could not be reached or refused, or the run did not go as its script expects
     "denied",  # it ended by itself, and what was denied makes it a failure
     "schema_mismatch",  # the answer never satisfied the output schema
@@ -80,7 +80,7 @@ EXIT_CODES: dict[ExitName, ExitCode] = {
         ExitCode(
             6,
             "limit",
-            "turns, calls, tokens or cost used up, or the answer was cut off at its maximum length",
+            "turns, calls, tokens, cost or disk used up, or the answer was cut off at its maximum length",
             "See in the record what used the limit up; raise it, or make the task smaller.",
         ),
         ExitCode(

@@ -10,7 +10,7 @@ from typing import Final, Literal
 from ci_agent.errors import ConfigurationError
 from ci_agent.json_types import JsonObject, parse_json
 from ci_agent.policy.checks.recorded import RecordedAnswer, RecordedCall, RecordedRun, Skip, SkippedCall
-from ci_agent.run_hooks.limits import OUT_OF_CALLS
+from ci_agent.run_hooks.limits import POLICY_NOT_ASKED
 from ci_agent.transcript.document import TRANSCRIPT_SCHEMA
 from ci_agent.transcript.journal import PRODUCT_SUFFIX, open_record
 from ci_agent.transcript.read import read_transcript
@@ -99,7 +99,7 @@ def _why_skipped(call: JsonObject) -> Skip | None:
         return _NOT_DECIDED.get(call["stage"], "no_policy")
     if decision["code"] == "not_offered":
         return "not_offered"
-    if decision["code"] == "limit" and decision["reason"].startswith(OUT_OF_CALLS):
+    if decision["code"] == "limit" and decision["reason"].startswith(POLICY_NOT_ASKED):
         return "run_limit"
     if call["arguments"] is None:
         return "not_recorded"

@@ -51,7 +51,8 @@ def _max_user_processes(more: int) -> int | None:
     """So many more than the user has now; the kernel counts the threads of all processes. None: cannot be known."""
     own = os.getuid()
     try:
-        processes = [entry for entry in os.scandir("/proc") if entry.name.isdigit()]
+        with os.scandir("/proc") as entries:
+            processes = [entry for entry in entries if entry.name.isdigit()]
     except OSError:  # macOS, or no descriptor is free
         return None
     return more + sum(_threads(process, own) for process in processes)

@@ -1,5 +1,6 @@
-"""What ends a run that does not end by itself: turns, calls, tokens, cost, time."""
+"""What ends a run that does not end by itself: turns, calls, tokens, cost, time, the room for its record."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 
 from ci_agent.events import AgentEvent, MessageEnd, ToolExecutionStart
@@ -9,6 +10,8 @@ from ci_agent.policy.rules import Limits
 from ci_agent.spelling import counted
 
 OUT_OF_CALLS = "Not executed: the run's limit of"
+OUT_OF_ROOM = "the disk that holds the run's record is full"
+POLICY_NOT_ASKED = (OUT_OF_CALLS, f"Not executed: {OUT_OF_ROOM}")
 """What the reason of a denial begins with that the policy was not asked about."""
 
 
@@ -46,8 +49,10 @@ def loosened(policy: Limits, asked: Limits) -> list[str]:
 class LimitWatch:
     """Counts what the run uses up. `exceeded` says which limit was reached, once the run could not go on."""
 
-    def __init__(self, limits: RunLimits) -> None:
+    def __init__(self, limits: RunLimits, is_short_of_room: Callable[[], bool] = lambda: False) -> None:
+        """`is_short_of_room` says whether the record could not go on for long."""
         self.limits = limits
+        self._is_short_of_room = is_short_of_room
         self.exceeded: str | None = None
         self._calls = 0
         self._usages: list[Usage] = []
@@ -65,6 +70,8 @@ class LimitWatch:
 
     def before_tool_call(self, _call: ProposedToolCall, /) -> Decision | None:
         """Deny the calls of a batch that are beyond the limit; the turn after which the run ends is still whole."""
+        if self._is_short_of_room():
+            return Decision(effect="deny", code="limit", reason=f"Not executed: {OUT_OF_ROOM}.")
         if self._calls <= self.limits.max_tool_calls:
             return None
         reason = f"{OUT_OF_CALLS} {counted(self.limits.max_tool_calls, 'tool call')} is used up."
@@ -82,6 +89,8 @@ class LimitWatch:
         return self.exceeded is None
 
     def _used_up(self, turn: FinishedTurn) -> str | None:
+        if self._is_short_of_room():
+            return OUT_OF_ROOM
         checks: tuple[tuple[bool, str], ...] = (
             (self._calls > self.limits.max_tool_calls, counted(self.limits.max_tool_calls, "tool call")),
             (turn.turn >= self.limits.max_turns, counted(self.limits.max_turns, "turn")),

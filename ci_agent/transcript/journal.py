@@ -17,6 +17,7 @@ from pathlib import Path
 from ci_agent.errors import BusyError, ConfigurationError, RecordError
 from ci_agent.json_types import JsonObject, parse_json
 from ci_agent.transcript.plain_json import json_text
+from ci_agent.transcript.room import Room
 from ci_agent.transcript.spare_copy import SpareCopy
 
 JOURNAL_SCHEMA = "ci-agent.journal/1"
@@ -82,7 +83,9 @@ class Journal:
         self.head = NO_RECORD
         self._descriptor = descriptor
         self._written = hashlib.sha256()
+        self._written_bytes = 0
         self._spare = SpareCopy()
+        self._room = Room(descriptor)
         self._broken: str | None = None
         self._lock = threading.Lock()
 
@@ -100,6 +103,8 @@ class Journal:
             self._write(line)
             self._written.update(line)
             self._spare.append(line)
+            self._written_bytes += len(line)
+            self._room.keep(self._written_bytes)
             self.records, self.head, self._broken = seq, line_hash(line), None
             if self.on_record is not None:
                 self.on_record(line.decode())
@@ -130,6 +135,15 @@ class Journal:
         with self._reopened() as file:
             return self._holds_what_was_written(file) and self._is_found()
 
+    @property
+    def is_short_of_room(self) -> bool:
+        """Whether the disk is full, and what is left of the room that was kept is needed for the end of the record."""
+        return self._room.is_short
+
+    def release_room(self) -> None:
+        """For what is written in its place. Nothing is appended any more."""
+        self._room.release()
+
     def empty(self) -> None:
         """Remove what an earlier run left. The lock stays: there is no moment in which another run could take it."""
         os.ftruncate(self._descriptor, 0)
@@ -137,6 +151,7 @@ class Journal:
     def close(self) -> None:
         """Let the file and its lock go. To be called in any case, also after a failure; twice does no harm."""
         if self._descriptor != _CLOSED:
+            self._room.release()
             with suppress(OSError):  # it is closed nevertheless, and what must not be lost has been synced
                 os.close(self._descriptor)
             self._descriptor = _CLOSED

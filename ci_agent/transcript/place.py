@@ -94,6 +94,7 @@ def finish_record(journal: Journal, place: Place, *, keep_journal: bool = False)
     """
     contents = journal.read()
     document = build_document(_only_valid(contents) if contents.problems else contents)
+    journal.release_room()
     record = FinishedRecord(document, place.document or place.journal)
     if place.folder is None and not journal.is_intact():
         record = save_record(record.path, document, _render_lines(journal) if place.is_product else document_chunks)

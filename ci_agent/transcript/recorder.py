@@ -82,6 +82,11 @@ class Recorder:
         """How the calls that have ended so far ended."""
         return ToolCallCounts(**self._counts)
 
+    @property
+    def is_short_of_room(self) -> bool:
+        """Whether the run should end because the disk that holds its record is full."""
+        return self._journal.is_short_of_room
+
     def run_start(self, start: RunStart) -> None:
         """The first record. ConfigurationError when it cannot be written: nothing has begun yet."""
         self._started = self._monotonic()
