@@ -749,6 +749,8 @@ def test_too_many_names_are_a_limit(policy: MakePolicy, workspace: Workspace) ->
         ("ls " + " ".join(f"f{number}" for number in range(301)), "more than 300 files are named"),
         ("ls " + " ".join("a/" * 80 + f"{number}" for number in range(31)), "more than 300 files are named"),
         (" && ".join("cd d && ls x" for _ in range(70)), "more than 300 files are named"),
+        ("; ".join(f"rsync -r src d{number}" for number in range(140)), "more than 30000 files"),
+        ("curl " + " ".join(f"https://h{number}.test" for number in range(1_300)), "more than 30000 files"),
     ],
 )
 def test_bounds_are_denials(policy: MakePolicy, command: str, why: str) -> None:
@@ -766,6 +768,10 @@ def test_bounds_are_denials(policy: MakePolicy, command: str, why: str) -> None:
         "nice " * 15 + "ls",
         "ls " + " ".join(f"f{number}" for number in range(290)),
         "cd src && " + " && ".join(["ls"] * 140),
+        "; ".join(f"cat f{number}" for number in range(145)),
+        "; ".join(f"cp a{number} b{number}" for number in range(95)),
+        "; ".join(f"cp -r src d{number}" for number in range(60)),
+        "curl " + " ".join(f"https://h{number}.test" for number in range(900)),
         "cat > f.txt <<'E'\n" + "some text\n" * 12_000 + "E",
     ],
 )

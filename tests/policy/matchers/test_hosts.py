@@ -1,10 +1,19 @@
-from ipaddress import IPv4Address, IPv6Address
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ci_agent.policy.compiled.net import NetRule, forbids_request, host_refusal, host_set, is_private_address
 from ci_agent.policy.facts import NetFact
-from ci_agent.policy.matchers.hosts import parse_host_pattern, parse_method, parse_port, parse_scheme
+from ci_agent.policy.matchers.hosts import (
+    Network,
+    NetworkIndex,
+    parse_host_pattern,
+    parse_method,
+    parse_port,
+    parse_scheme,
+)
 from ci_agent.urls import parse_url
 
 
@@ -105,3 +114,26 @@ def test_addresses_that_are_not_of_the_public_internet_are_private(
     address: IPv4Address | IPv6Address, private: bool
 ) -> None:
     assert is_private_address(address) is private
+
+
+_NUMBERS = {4: st.integers(0, 2**32 - 1) | st.integers(0, 2**9), 6: st.integers(0, 2**128 - 1) | st.integers(0, 2**9)}
+
+
+@st.composite
+def networks(draw: st.DrawFn) -> Network:
+    version = draw(st.sampled_from((4, 6)))
+    address = (IPv4Address if version == 4 else IPv6Address)(draw(_NUMBERS[version]))
+    return ip_network((address, draw(st.integers(0, address.max_prefixlen))), strict=False)
+
+
+@given(st.lists(networks(), max_size=20), st.data())
+def test_an_index_finds_the_ranges_that_an_address_lies_in(ranges: list[Network], data: st.DataObject) -> None:
+    near = [ip_address(each[0]) for each in ranges]
+    version = data.draw(st.sampled_from((4, 6)))
+    address = (
+        data.draw(st.sampled_from(near))
+        if near
+        else (IPv4Address if version == 4 else IPv6Address)(data.draw(_NUMBERS[version]))
+    )
+    index = NetworkIndex((each, at) for at, each in enumerate(ranges))
+    assert sorted(index.around(address)) == [at for at, each in enumerate(ranges) if address in each]

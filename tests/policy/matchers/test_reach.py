@@ -1,6 +1,8 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ci_agent.policy.matchers.path_globs import parse_path_glob
 from ci_agent.policy.matchers.reach import Anchors, GlobIndex, anchor, anchor_for_denial, fold, names_of
@@ -75,3 +77,22 @@ def test_an_index_finds_every_glob_that_covers_a_path(anchors: Anchors, tmp_path
     path = names_of(tmp_path / "work/src/a.py")
     assert sorted(GlobIndex(globs).covering(path)) == sorted(text for each, text in globs if each.covers(path))
     assert set(GlobIndex(globs).covering(path)) == set(texts[:10])
+
+
+@given(
+    st.lists(st.lists(st.sampled_from(("**", "*", "a*b", "*ab*", "a", "b*", "*b", "*a*b*")), min_size=1, max_size=4)),
+    st.lists(st.sampled_from(("a", "b", "ab", "aab", "ba", "xabx", "bb")), max_size=5),
+)
+def test_an_index_finds_whatever_is_covered_or_listed(globs: list[list[str]], names: list[str]) -> None:
+    anchors = Anchors(Path("/w"), None)
+    texts = sorted({"/".join(parts) for parts in globs})
+    # More of them, so that the index arranges what would else be tried one by one.
+    texts += [f"{text}{number}" for text in ("*", "x*", "**/*y*/*z") for number in range(9)]
+    anchored = [(each, text) for text in texts for each in anchor(parse_path_glob(text), anchors)]
+    path = ("w", *names)
+    near = {text for _, text in GlobIndex(anchored).near(path)}
+    fitting = {
+        text for each, text in anchored if each.covers(path) or each.covers_listing(path) or each.covers_beneath(path)
+    }
+    assert fitting <= near
+    assert set(GlobIndex(anchored).covering(path)) == {text for each, text in anchored if each.covers(path)}
