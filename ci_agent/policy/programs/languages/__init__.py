@@ -30,6 +30,8 @@ LANGUAGES: Mapping[str, str] = {
     "jar": "archives.read_jar",
     "lookup": "reaches.read_lookup",
     "build_context": "reaches.read_build_context",
+    "cargo_test": "builds.read_cargo_test",
+    "clippy": "builds.read_clippy",
     "cmake": "builds.read_cmake",
     "cloud": "web.read_cloud",
     "command": "launchers.read_command",

@@ -51,6 +51,23 @@ def read_after_dashes(parsed: Parsed, draft: Draft) -> None:
             draft.hazard(operand.at, "goes to the program behind this one, as an option of its own")
 
 
+def read_cargo_test(parsed: Parsed, draft: Draft) -> None:
+    """What stands behind `--` goes to the tests, whose harness writes a log if asked."""
+    for operand in parsed.operands:
+        if operand.word.text.startswith("--logfile"):
+            draft.hazard(operand.at, HAZARDS["write"])
+
+
+def read_clippy(parsed: Parsed, draft: Draft) -> None:
+    """What stands behind `--` goes to the compiler, to which lints are harmless."""
+    behind = read_behind(parsed, draft, "rustc")
+    dashes = 0 if parsed.dash_dash is None else parsed.dash_dash + 1
+    for found in behind.options:
+        writes = found.option.name == "--emit" and found.value is not None and "=" in found.value.text
+        if found.option.meaning == "target" or writes:
+            draft.hazard(dashes + found.at, HAZARDS["write"])
+
+
 def read_behind(parsed: Parsed, draft: Draft, section: str) -> Parsed:
     """What stands behind `--`, read as words of the other program that gets them; its hazards count here."""
     dashes = (operand.at for operand in parsed.operands if operand.word.literal == "--")

@@ -84,7 +84,11 @@ def read_diff(parsed: Parsed, draft: Draft) -> None:
 def read_checkout(parsed: Parsed, draft: Draft) -> None:
     """Operands are files to restore; in front of a `--` they are revisions. The first may be a branch."""
     dash_dash = -1 if parsed.dash_dash is None else parsed.dash_dash
-    use_pathspecs(draft, [operand.word for operand in parsed.operands if operand.at > dash_dash], "write")
+    words = [operand.word for operand in parsed.operands if operand.at > dash_dash]
+    if parsed.dash_dash is None and words and words[0].literal in ("HEAD", "@"):
+        # Git never takes it for a file: where both are there, it asks which is meant.
+        words = words[1:]
+    use_pathspecs(draft, words, "write")
 
 
 def read_clean(parsed: Parsed, draft: Draft) -> None:
@@ -92,8 +96,12 @@ def read_clean(parsed: Parsed, draft: Draft) -> None:
     if parsed.surely("-n", "--dry-run"):
         return
     use_pathspecs(draft, [operand.word for operand in parsed.operands], "delete")
-    if not parsed.operands:
+    forced = sum(found.option.name in ("-f", "--force") for found in parsed.options)
+    if not parsed.operands and (forced > 1 or parsed.has("-x", "-X")):
+        # What is ignored, and whole repositories beneath.
         draft.use("write", literal_word("."))
+    elif not parsed.operands:
+        draft.use("delete", literal_word("."), recursive=True, selection=WORK_TREE)
 
 
 def read_restore(parsed: Parsed, draft: Draft) -> None:
