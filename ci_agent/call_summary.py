@@ -34,8 +34,9 @@ _SAYS_WHY = re.compile(
     re.IGNORECASE,
 )
 _REFUSED = re.compile(r"denied|not permitted|read-only file system|unreachable|cross-device link", re.IGNORECASE)
-_ONLY_A_STATUS = re.compile(r"make(\[\d+\])?: \*\*\* |npm (ERR!|error) (A complete log|\S*$|code |errno )")
-"""Lines of a program that say no more than that another one failed."""
+_BEFORE_USAGE = re.compile(r"(fatal|error|warning): ", re.IGNORECASE)
+_ONLY_A_STATUS = re.compile(r"hint: |make(\[\d+\])?: \*\*\* |npm (ERR!|error) (A complete log|\S*$|code |errno )")
+"""Lines of a program that say no more than that another one failed, or what to do about it."""
 
 _MAX_SAYING_LINES = 200
 """From the end; a program tells last why it failed."""
@@ -62,9 +63,15 @@ def without_colours(text: str) -> str:
 
 
 def _telling_line(printed: Sequence[str], telling: re.Pattern[str]) -> str:
-    lines = [line.strip()[: MAX_FAILURE_CHARS + 1] for line in printed[-_MAX_SAYING_LINES:]]
+    lines = [line.strip()[: MAX_FAILURE_CHARS + 1] for line in _without_usage(printed)[-_MAX_SAYING_LINES:]]
     said = [line for line in lines if line and line != "(no output)" and not _ONLY_A_STATUS.match(line)]
     return next((line for line in reversed(said) if telling.search(line)), said[-1] if said else "")
+
+
+def _without_usage(printed: Sequence[str]) -> Sequence[str]:
+    """Of a program that says what is wrong and then explains all its options, as git does, what is wrong."""
+    usage = next((at for at, line in enumerate(printed) if line.startswith(("usage:", "Usage:"))), 0)
+    return [line for line in printed[:usage] if _BEFORE_USAGE.match(line)] or printed
 
 
 def _short(text: str, max_chars: int) -> str:

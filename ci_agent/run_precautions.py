@@ -6,6 +6,7 @@ from pathlib import Path
 from ci_agent.cancellation import CancelToken
 from ci_agent.ci_services.environment import runner_command_files
 from ci_agent.precautions.exposures import find_exposures
+from ci_agent.precautions.git_refusals import why_git_refuses
 from ci_agent.process import Processes
 from ci_agent.run_parts import RunParts, outside_alone
 from ci_agent.run_settings import RunSettings
@@ -32,7 +33,12 @@ def warnings_of(settings: RunSettings, parts: RunParts, processes: Processes, ca
             f"the configuration of the repository names programs that git does not run for commands: "
             f"{listed(parts.repository_programs)}. To have one run, spell it: git -c KEY=VALUE ..."
         )
-    # Where no command can run, or a sandbox keeps commands from other processes, nothing is exposed to them.
-    if parts.sandbox.kind == "none" and any(tool.name == "bash" for tool in parts.offered):
-        environment = outside_alone(parts.environment, parts.workspace)
+    if not any(tool.name == "bash" for tool in parts.offered):
+        return
+    environment = outside_alone(parts.environment, parts.workspace)
+    refusal = why_git_refuses(parts.workspace.root, environment, processes, cancel)
+    if refusal is not None:
+        yield refusal
+    # A sandbox keeps commands from other processes: nothing is exposed to them.
+    if parts.sandbox.kind == "none":
         yield from find_exposures(secrets_of(settings), environment, processes, cancel)
