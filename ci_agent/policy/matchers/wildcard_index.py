@@ -30,12 +30,12 @@ class WildcardIndex(Generic[Payload]):
                 self._place(wild).append(payload)
         self._prefix_sizes = {len(prefix) for prefix in self._prefixes}
         self._suffix_sizes = {len(suffix) for suffix in self._suffixes}
-        self._has_only_others = not (self._texts or self._prefixes or self._suffixes or self._middles)
+        self._has_wildcards = bool(self._prefixes or self._suffixes or self._middles)
 
     def near(self, text: str) -> Iterable[Payload]:
         """Every payload whose wildcard may match the text, and perhaps others."""
-        if self._has_only_others:
-            return self._others
+        if not self._has_wildcards:
+            return (*self._others, *self._texts[text]) if text in self._texts else self._others
         found: list[Sequence[Payload]] = [self._others, self._texts.get(text, ())]
         found += [self._prefixes.get(text[:size], ()) for size in self._prefix_sizes if size <= len(text)]
         found += [self._suffixes.get(text[-size:], ()) for size in self._suffix_sizes if size <= len(text)]
