@@ -171,6 +171,8 @@ def _find_out(  # noqa: PLR0913 - as above
         at_stake = _at_stake_beneath(site, path, effect, is_folder, place)
         if effect == "delete" and at_stake and selection.endings:
             at_stake = [names for names in at_stake if _holds_any(path.joinpath(*names), names, selection, place)]
+        if at_stake and selection.without:
+            at_stake = [names for names in at_stake if not _is_passed_by(path, names, selection)]
         if beneath is not None and effect == "write":
             at_stake = [*(at_stake or ()), *beneath]
         picked = selection if effect == "delete" else EVERYTHING
@@ -216,6 +218,12 @@ def _arriving(site: Site, use: FileUse, place: Place) -> list[Names]:
                 return list(UNKNOWN_NAMES)
             names += _protected_beneath(site, origin.path, place)
     return names if use.contents else list(UNKNOWN_NAMES)
+
+
+def _is_passed_by(folder: Path, names: Names, selection: Selection) -> bool:
+    """Whether it is, or lies in, a folder of a name that is left out; a file of such a name is not left out."""
+    at = next((at for at, name in enumerate(names, 1) if name in selection.without), None)
+    return at is not None and folder.joinpath(*names[:at]).is_dir() and not folder.joinpath(*names[:at]).is_symlink()
 
 
 def _holds_any(folder: Path, names: Names, selection: Selection, place: Place) -> bool:

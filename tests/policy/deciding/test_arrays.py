@@ -15,8 +15,8 @@ Put = Callable[..., Path]
 _RULES = """
 - id: tools
   allow: bash
-  command: ["{cat,wc,ls,touch,ln,echo,printf,test,'[','[[',sort,read,mapfile,readarray,xargs,true} **", "git ls-files **",
-    "pytest -q --maxfail=1 tests", "cd *", "set **"]
+  command: ["{cat,wc,ls,touch,ln,echo,printf,test,'[','[[',sort,read,mapfile,readarray,xargs,true} **",
+    "git ls-files **", "pytest -q --maxfail=1 tests", "cd *", "set **"]
   env: IFS
 - {id: files, allow: write}
 - {id: secrets, deny: read, path: "**/.env"}

@@ -8,7 +8,7 @@ from ci_agent.policy.programs.languages.builds import read_behind
 from ci_agent.policy.programs.options import Parsed
 from ci_agent.policy.programs.packages import use_repository_name
 from ci_agent.policy.programs.pathspecs import WORK_TREE, paths_behind_colons, use_pathspecs
-from ci_agent.policy.words import Word, literal_word
+from ci_agent.policy.words import EVERYTHING, Word, literal_word
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _RUNS_A_PROGRAM = re.compile(r"[A-Za-z0-9]+::")
@@ -96,9 +96,11 @@ def read_clean(parsed: Parsed, draft: Draft) -> None:
     if parsed.surely("-n", "--dry-run"):
         return
     use_pathspecs(draft, [operand.word for operand in parsed.operands], "delete")
-    forced = sum(found.option.name in ("-f", "--force") for found in parsed.options)
-    if not parsed.operands and (forced > 1 or parsed.has("-x", "-X")):
-        # What is ignored, and whole repositories beneath.
+    # Forced twice, it deletes whole repositories beneath.
+    forced_twice = sum(found.option.name in ("-f", "--force") for found in parsed.options) > 1
+    if forced_twice:
+        draft.files = [use._replace(selection=EVERYTHING) for use in draft.files]
+    if not parsed.operands and (forced_twice or parsed.has("-x", "-X")):
         draft.use("write", literal_word("."))
     elif not parsed.operands:
         draft.use("delete", literal_word("."), recursive=True, selection=WORK_TREE)
