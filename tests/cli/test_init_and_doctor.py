@@ -40,6 +40,17 @@ def test_what_is_written_passes_every_check(ci_agent: CIAgent, workspace: Path) 
         assert safe.returncode == 0, safe.stdout
 
 
+def test_the_task_s_own_command_is_allowed_beside_a_tracked_example(ci_agent: CIAgent, workspace: Path) -> None:
+    ci_agent("init", "--ci", "none")
+    (workspace / ".env.example").write_text("KEY=\n")
+    git(workspace, "init", "-q")
+    git(workspace, "add", "-A")
+    asked = json.dumps({"command": "git diff origin/main"})
+    done = ci_agent("policy", "explain", "--policy", "policies/review.yml", "--tool", "bash", "--args", asked)
+    assert done.stdout.startswith("allow"), done.stdout
+    assert "0 failed), 0 errors, 0 warnings" in ci_agent("policy", "check", "policies/review.yml").stdout
+
+
 def test_nothing_that_is_there_is_written_over(ci_agent: CIAgent, workspace: Path) -> None:
     (workspace / "policies").mkdir()
     (workspace / "policies" / "review.yml").write_text("mine")

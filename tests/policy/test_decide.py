@@ -89,7 +89,8 @@ def test_a_forbidden_file_that_a_search_would_meet_is_named(policy: MakePolicy, 
     decision = bash(decided, "grep -r TODO .")
     secret = f"{workspace.root}/src/deep/.env"
     assert decision.reason == (
-        f"Blocked by policy rule no-secrets: secrets stay out (reading {secret}). Instead: leave it out"
+        f"Blocked by policy rule no-secrets: secrets stay out (reading {secret}, because it lies beneath "
+        f"{workspace.root}: name a folder without it or leave it out). Instead: leave it out"
     )
     assert decision.fact == FactVerdict("read", secret, forbidden_by="no-secrets")
     assert decision.facts == (
@@ -105,7 +106,10 @@ def test_a_link_that_leads_to_a_forbidden_file_is_named(policy: MakePolicy, work
     (workspace.root / "src/link").symlink_to("../hidden/.env")
     decided = policy('- {id: search, allow: bash, command: "grep **"}\n- {id: hide, deny: read, path: "**/.env"}\n')
     decision = bash(decided, "grep -r TODO src")
-    assert decision.reason == f"Blocked by policy rule hide: it forbids reading {workspace.root}/src/link"
+    assert decision.reason == (
+        f"Blocked by policy rule hide: it forbids reading {workspace.root}/src/link, because it lies beneath "
+        f"{workspace.root}/src: name a folder without it or leave it out"
+    )
 
 
 def test_a_denial_says_what_else_of_the_call_is_denied(policy: MakePolicy, workspace: Workspace) -> None:

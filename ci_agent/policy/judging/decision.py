@@ -75,9 +75,10 @@ def exhausted(rule: Rule, decision: Decision, on_denied: OnDenied) -> Decision:
 
 def _by_rule(forbidden: Forbidden, facts: tuple[FactVerdict, ...]) -> Decision:
     rule, about = forbidden.rule, forbidden.about
-    why = rule.rule.because or f"it forbids {doing(about)}"
-    if rule.rule.because and len(facts) > 1:
-        why = f"{why.rstrip('.')} ({doing(about)})"
+    what = f"{doing(about)}{_way_out(forbidden.among)}"
+    why = rule.rule.because or f"it forbids {what}"
+    if rule.rule.because and (len(facts) > 1 or forbidden.among):
+        why = f"{why.rstrip('.')} ({what})"
     return Decision(
         "deny",
         "rule",
@@ -92,6 +93,16 @@ def _by_rule(forbidden: Forbidden, facts: tuple[FactVerdict, ...]) -> Decision:
         instead=rule.rule.instead,
         on_denied=rule.on_denied,
     )
+
+
+def _way_out(among: FileFact | None) -> str:
+    """Why a file that nobody named is meant, and how to leave it out: whatever a rule says, it cannot know that."""
+    if among is None:
+        return ""
+    if among.tracked:
+        return ", because it is tracked: use --stat or --name-only, or name paths without it, as in -- src"
+    narrower = " or leave it out" if among.effect == "read" else ""
+    return f", because it lies beneath {among.shown}: name a folder without it{narrower}"
 
 
 def _unknown(fact: UnknownFact, facts: tuple[FactVerdict, ...], on_denied: OnDenied) -> Decision:

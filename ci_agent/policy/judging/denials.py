@@ -35,6 +35,8 @@ _LINK: Final = 20
 class Forbidden(NamedTuple):
     rule: CompiledRule
     about: ExecFact | ToolFact | FileFact | NetFact
+    among: FileFact | None = None
+    """What was asked for, where the file that is forbidden is only one of those that it means."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +170,7 @@ class Denials:
         if answer is not None:
             rule, path, is_folder = answer
             about = fact._replace(path=path, written=path, is_folder=is_folder, recursive=False, tracked=False)
-            yield Forbidden(rule, about)
+            yield Forbidden(rule, about, among=fact)
 
     def _of_tracked(self, denies: FileDenies, fact: FileFact, names: tuple[str, ...]) -> Iterator[_Found]:
         self.budget.spend_entries(len(names))

@@ -142,6 +142,19 @@ def test_a_file_that_is_not_tracked_is_never_printed(decided: Policy, put: Put, 
     assert decided.decide("bash", {"command": command}).effect == "allow"
 
 
+@pytest.mark.parametrize("said", ["", ", because: stay out, instead: ask"])
+def test_a_denial_says_that_the_file_is_tracked_and_how_to_leave_it_out(
+    policy: MakePolicy, put: Put, repository: Path, said: str
+) -> None:
+    put(".env")
+    _git(repository, "add", ".env")
+    decided = policy(f'[{{id: a, allow: bash, command: "git **"}}, {{id: b, deny: read, path: .env{said}}}]')
+    reason = decided.decide("bash", {"command": "git diff main"}).reason
+    way_out = "because it is tracked: use --stat or --name-only, or name paths without it, as in -- src"
+    assert f"reading {repository}/.env, {way_out}" in reason
+    assert reason.endswith("Instead: ask") == bool(said)
+
+
 def test_a_rule_need_not_reach_all_that_may_be_printed(policy: MakePolicy, repository: Path) -> None:
     decided = policy('- {id: diff, allow: bash, command: "git {diff,show,log} **", paths: "src/**"}')
     assert decided.decide("bash", {"command": "git diff"}).effect == "allow"
