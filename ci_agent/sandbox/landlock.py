@@ -172,6 +172,13 @@ def build(ruleset: Ruleset) -> Domain:
     return Domain(descriptor, capabilities, build_filter(ruleset.refusals))
 
 
+def grant_mounted(domain: Domain, ruleset: Ruleset, path: str) -> None:
+    """Grant what the ruleset grants on this path once more, for something was mounted there after it had been built."""
+    for granted, accesses in ruleset.grants:
+        if granted == path:
+            _grant_path(_libc(), domain.descriptor, path, accesses & ruleset.handled_files)
+
+
 def enter(domain: Domain) -> None:
     """Be held to a ruleset, this thread and all that it starts; there is no way back.
 

@@ -7,8 +7,11 @@ import traceback
 from collections.abc import Mapping
 from typing import NoReturn
 
+from ci_agent.sandbox.access import lies_in
 from ci_agent.sandbox.confinement import Wrapper
-from ci_agent.sandbox.landlock import Domain, Ruleset, build, enter
+from ci_agent.sandbox.landlock import Domain, Ruleset, build, enter, grant_mounted
+from ci_agent.sandbox.namespaces import leave_shared_ipc, take_own_shared_memory
+from ci_agent.sandbox.ruleset import SHARED_MEMORY
 from ci_agent.spawn.protocol import Request
 
 _MOST_TOLD_BYTES = 65_536
@@ -52,8 +55,10 @@ def _become_command(
             _allow_processes(request.limits.max_user_processes)
         path = request.cwd
         os.chdir(path)
+        leave_shared_ipc()
         if domain is not None:
             path = "its sandbox"
+            _own_shared_memory(request, domain)
             enter(domain)
         argv = _words(request)
         path = argv[0]
@@ -70,6 +75,16 @@ def _allow_processes(most: int) -> None:
     """No more than there may be already: only root may raise a limit, and nobody should."""
     present = [limit for limit in resource.getrlimit(resource.RLIMIT_NPROC) if limit != resource.RLIM_INFINITY]
     resource.setrlimit(resource.RLIMIT_NPROC, (min([most, *present]),) * 2)
+
+
+def _own_shared_memory(request: Request, domain: Domain) -> None:
+    """Unless what the command works on lies there."""
+    ruleset = request.confinement
+    if not isinstance(ruleset, Ruleset) or SHARED_MEMORY not in dict(ruleset.grants):
+        return
+    places = [request.cwd, *(path for path, _ in ruleset.grants if path != SHARED_MEMORY)]
+    if not any(lies_in(place, SHARED_MEMORY) for place in places) and take_own_shared_memory():
+        grant_mounted(domain, ruleset, SHARED_MEMORY)
 
 
 def _words(request: Request) -> list[str]:
