@@ -92,6 +92,7 @@ LANGUAGES: Mapping[str, str] = {
     "split": "transfers.read_split",
     "sqlite": "queries.read_sqlite",
     "ssh": "web.read_ssh",
+    "ssh_keygen": "web.read_ssh_keygen",
     "su": "shells.read_su",
     "tar": "archives.read_tar",
     "test": "tests.read",

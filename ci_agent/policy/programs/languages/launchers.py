@@ -185,5 +185,5 @@ def read_mise(parsed: Parsed, draft: Draft) -> None:
     dashes = next((at for at, word in enumerate(words) if word.literal == "--"), -1)
     known = parsed.dash_dash is not None or dashes >= 0 or parsed.has("-c", "--command")
     if not known:
-        draft.doubt("which command mise starts is not known: write -- before it")
+        draft.doubt(f"which command {parsed.profile.name} starts is not known: write -- before it")
     draft.run(words[dashes + 1 :])

@@ -171,6 +171,15 @@ def read_ssh(parsed: Parsed, draft: Draft) -> None:
         draft.urls.append(UrlUse(_ssh_url(operand.word)))
 
 
+def read_ssh_keygen(parsed: Parsed, draft: Draft) -> None:
+    """`-f FILE` is asked about by some options, and written by all others, with `FILE.pub` beside it."""
+    for _, file in parsed.values("-f"):
+        draft.use("read", file)
+        if not parsed.has("-l", "-y", "-e", "-B", "-L", "-F"):
+            draft.use("write", file)
+            draft.use("write", literal_word(f"{file.text}.pub", file.span) if file.literal else file)
+
+
 def read_sftp(parsed: Parsed, draft: Draft) -> None:
     """`sftp`, `ftp`: commands come from standard input, and some of them run programs here."""
     read_ssh(parsed, draft)
