@@ -13,7 +13,11 @@ Put = Callable[..., Path]
 
 _HERE = Path(__file__).parent
 _FILES = (_HERE / "everyday_files.txt").read_text(encoding="utf-8").splitlines()
-_GROUPS = (_HERE / "everyday_calls.txt").read_text(encoding="utf-8").split("\n=== ")[1:]
+_GROUPS = [
+    group
+    for name in ("everyday_calls.txt", "everyday_jobs.txt")
+    for group in (_HERE / name).read_text(encoding="utf-8").split("\n=== ")[1:]
+]
 
 
 def _calls(text: str) -> Iterator[tuple[str, str]]:
@@ -25,7 +29,7 @@ def _calls(text: str) -> Iterator[tuple[str, str]]:
 
 
 def test_the_list_is_long() -> None:
-    assert sum(len(list(_calls(group.partition("\n---\n")[2]))) for group in _GROUPS) > 500
+    assert sum(len(list(_calls(group.partition("\n---\n")[2]))) for group in _GROUPS) > 800
 
 
 @pytest.mark.parametrize("group", _GROUPS, ids=lambda group: group.partition("\n")[0])
