@@ -47,7 +47,7 @@ test-slow: setup ## the tests that take minutes
 	@$(BIN)/python -m pytest -q -n $(JOBS) -m 'slow and not real_model and not hard'
 
 test-hard: setup ## kill -9, failing system calls, full disks, attacks: what takes minutes (needs cc on Linux)
-	@$(BIN)/python -m pytest -q -n $(HARD_JOBS) --timeout 300 -m 'hard and not real_model'
+	@$(BIN)/python -m pytest -q -n $(HARD_JOBS) --dist worksteal --timeout 300 -m 'hard and not real_model'
 
 test-model: .venv/model-ready ## the tests with a real small model (downloads 200 MB the first time)
 	@$(BIN)/python -m pytest -q -m real_model tests/real_model

@@ -6,7 +6,7 @@
  *   FAULT_NTH    which one, from 1; 0: none, they are only counted
  *   FAULT_ERRNO  what errno becomes; 0: half of what was to be written is, and no error
  *   FAULT_ON     how many fail from the Nth on; 0: all
- *   FAULT_BELOW  only calls about files below this folder; empty: all
+ *   FAULT_BELOW  only calls about files below this folder, or after a ! about all others; empty: all
  *   FAULT_ARM    counting begins when a file of this path is opened; empty: at once
  *   FAULT_SEEN   a file of 32 bytes, in which the count is kept
  *   FAULT_FORKS  1: what it forks is concerned as well, until that calls exec
@@ -76,15 +76,18 @@ __attribute__((constructor)) void begin(void) {
   if (!*arm) state->armed = 1;
 }
 
-static int is_below(const char *path) { return !*below || (path && strncmp(path, below, strlen(below)) == 0); }
+static int is_below(const char *path) {
+  int others = *below == '!';
+  const char *folder = below + others;
+  return !*below || others != (path && strncmp(path, folder, strlen(folder)) == 0);
+}
 
 static int is_file_below(int file) {
   char link[64], path[4096];
   if (!*below) return 1;
   snprintf(link, sizeof link, "/proc/self/fd/%d", file);
   ssize_t size = readlink(link, path, sizeof path - 1);
-  if (size < 0) return 0;
-  path[size] = 0;
+  path[size < 0 ? 0 : size] = 0;
   return is_below(path);
 }
 

@@ -33,8 +33,9 @@ class Fault:
     """An errno's name; SHORT: half is written, and no error."""
     lasts: bool = False
     """Every call from that one on fails, as with a disk that stays full."""
-    everywhere: bool = False
-    """Calls about any file once the run has begun; else those about the record's folder, from the very start."""
+    elsewhere: bool = False
+    """Calls about all but the record's folder once the run has begun (with those that last, about it, too); else those
+    about it, from the very start."""
 
 
 @dataclass(frozen=True)
@@ -83,8 +84,8 @@ def _environment(library: Path, lab: "Lab", fault: Fault, nth: int, seen: Path) 
         "FAULT_NTH": str(nth),
         "FAULT_ERRNO": str(0 if fault.error == "SHORT" else getattr(errno, fault.error)),
         "FAULT_ON": "0" if fault.lasts else "1",
-        "FAULT_BELOW": "" if fault.everywhere else str(lab.out),
-        "FAULT_ARM": str(lab.folder / "script.yaml") if fault.everywhere else "",
+        "FAULT_BELOW": "" if fault.lasts and fault.elsewhere else f"{'!' * fault.elsewhere}{lab.out}",
+        "FAULT_ARM": str(lab.folder / "script.yaml") if fault.elsewhere else "",
         "FAULT_SEEN": str(seen),
     }
 
@@ -100,19 +101,19 @@ ABOUT_THE_RECORD = [
     Fault("close", "EINTR"),
 ]
 
-ANYWHERE = [
-    *(Fault(call, error, everywhere=True) for call in CALLS for error in ERRORS),
-    *(Fault(call, "EAGAIN", everywhere=True) for call in ("write", "fork")),
-    *(Fault(call, "ENOSPC", lasts=True, everywhere=True) for call in ("write", "fsync")),
-    *(Fault(call, "EMFILE", lasts=True, everywhere=True) for call in ("fork", "pipe", "socketpair")),
-    *(Fault(call, "EMFILE", everywhere=True) for call in ("pipe", "mkdir", "socketpair")),
-    *(Fault(call, "ENOMEM", everywhere=True) for call in ("fork", "sendmsg")),
-    Fault("write", "SHORT", everywhere=True),
+ELSEWHERE = [
+    *(Fault(call, error, elsewhere=True) for call in CALLS for error in ERRORS),
+    *(Fault(call, "EAGAIN", elsewhere=True) for call in ("write", "fork")),
+    *(Fault(call, "ENOSPC", lasts=True, elsewhere=True) for call in ("write", "fsync")),
+    *(Fault(call, "EMFILE", lasts=True, elsewhere=True) for call in ("fork", "pipe", "socketpair")),
+    *(Fault(call, "EMFILE", elsewhere=True) for call in ("pipe", "mkdir", "socketpair")),
+    *(Fault(call, "ENOMEM", elsewhere=True) for call in ("fork", "sendmsg")),
+    Fault("write", "SHORT", elsewhere=True),
 ]
 
 AT_SOME = [
-    *(Fault(call, "EIO", everywhere=True) for call in ("close", "read")),
-    Fault("open", "EMFILE", lasts=True, everywhere=True),
+    *(Fault(call, "EIO", elsewhere=True) for call in ("close", "read")),
+    Fault("open", "EMFILE", lasts=True, elsewhere=True),
 ]
 """Calls by the hundred, most of them about /proc, a pipe or a module."""
 
@@ -124,7 +125,7 @@ SHARES = 4
 
 
 def _name(fault: Fault) -> str:
-    return f"{fault.call}-{fault.error}{'-lasting' if fault.lasts else ''}{'-anywhere' if fault.everywhere else ''}"
+    return f"{fault.call}-{fault.error}{'-lasting' if fault.lasts else ''}{'-elsewhere' if fault.elsewhere else ''}"
 
 
 @pytest.mark.hard
@@ -151,7 +152,7 @@ def _in_shares(faults: Iterable[Fault]) -> list[Any]:
 
 
 @pytest.mark.hard
-@pytest.mark.parametrize(("fault", "first", "step"), _in_shares(ANYWHERE))
+@pytest.mark.parametrize(("fault", "first", "step"), _in_shares(ELSEWHERE))
 def test_every_call_of_a_run_fails_once(
     make_small: MakeSmall, run_with: Break, fault: Fault, first: int, step: int
 ) -> None:
@@ -172,7 +173,7 @@ def test_some_of_these_calls_fail(make_small: MakeSmall, run_with: Break, fault:
 
 
 @pytest.mark.hard
-@pytest.mark.parametrize("fault", [*(fault for fault in ANYWHERE if fault.call == "open"), *AT_SOME], ids=_name)
+@pytest.mark.parametrize("fault", [*(fault for fault in ELSEWHERE if fault.call == "open"), *AT_SOME], ids=_name)
 def test_some_of_these_calls_fail_while_modules_are_loaded(
     make_small: MakeSmall, run_with: Break, fault: Fault
 ) -> None:
@@ -215,7 +216,7 @@ def test_a_run_that_gets_no_more_threads_closes_its_record(
         if task == "time-out":
             lab.write_script(TWO_HANGING_CALLS)
             (lab.workspace / "hang.sh").write_text("sleep 60\n")
-        done = run_with(lab, Fault("pthread_create", "EAGAIN", lasts, everywhere=True), nth, *flags[task], **env)
+        done = run_with(lab, Fault("pthread_create", "EAGAIN", lasts, elsewhere=True), nth, *flags[task], **env)
         _check_closed(lab, done.ended)
         if not done.failed:
             assert done.ended.code == (124 if task == "time-out" else 0)
@@ -245,7 +246,7 @@ def _check_closed(lab: "Lab", done: "Ended") -> None:
         (Fault("fsync", "EIO"), 4),
         (Fault("rename", "EIO"), 1),
         (Fault("open", "EMFILE"), 1),
-        (Fault("fork", "EAGAIN", everywhere=True), 1),
+        (Fault("fork", "EAGAIN", elsewhere=True), 1),
     ],
     ids=lambda value: _name(value) if isinstance(value, Fault) else str(value),
 )
@@ -296,7 +297,7 @@ def _check_success(lab: "Lab", fault: Fault) -> None:
     lab.check_whole()
     calls = json.loads(lab.transcript.read_text())["tool_calls"]
     assert len(calls) == 5
-    if not fault.everywhere:
+    if not fault.elsewhere:
         lab.check_everything_was_done()
 
 
@@ -304,7 +305,7 @@ def _check_failure(lab: "Lab", fault: Fault, done: "Ended") -> None:
     """One line for a person; the record, as far as it came, is in order and does not say that all went well."""
     assert "Traceback" not in done.stderr
     told = done.stderr.splitlines()[-1:] or ["nothing"]
-    says_nothing = fault.call == "write" and fault.everywhere  # stderr takes nothing either
+    says_nothing = fault.call == "write" and fault.elsewhere  # stderr takes nothing either
     assert told[0].startswith("ci-agent: ") or lab.transcript.exists() or says_nothing
     # 5: what was not denied failed. 120: Python's own, when even /dev/null takes nothing.
     assert done.code in (1, 3, 4, 5, 70) or (says_nothing and done.code == 120)
