@@ -19,7 +19,7 @@ from ci_agent.providers.outside import Outside
 from ci_agent.providers.settings import ModelSettings
 from ci_agent.providers.table import REPLAY, SCRIPTED, known_models, open_models, parse_model
 from ci_agent.ready_policy import load_policy
-from ci_agent.sandbox.sandbox import find_sandbox
+from ci_agent.sandbox.sandbox import Requested, find_sandbox
 from ci_agent.spelling import counted
 from ci_agent.tools.bash_program import USUAL_FOLDERS, find_bash
 from ci_agent.transcript.read import read_transcript
@@ -49,6 +49,7 @@ class Wanted:
     environment: Mapping[str, str]
     offline: bool
     """Connect to nothing."""
+    sandbox: Requested = "auto"
 
 
 def check_readiness(wanted: Wanted) -> Iterator[Check]:
@@ -59,7 +60,7 @@ def check_readiness(wanted: Wanted) -> Iterator[Check]:
     yield _bash(wanted)
     yield _program("git", wanted.environment, "commands and git:REV:PATH need it", "warning")
     yield _program("rg", wanted.environment, "without ripgrep grep takes longer", "warning")
-    yield _sandbox(wanted.environment)
+    yield _sandbox(wanted)
     yield _policy(wanted)
     yield from _model(wanted)
     yield _ci(wanted.environment)
@@ -94,10 +95,13 @@ def _program(name: str, environment: Mapping[str, str], why: str, otherwise: Sta
     return Check(name, "ok", path) if path else Check(name, otherwise, f"not on PATH: {why}")
 
 
-def _sandbox(environment: Mapping[str, str]) -> Check:
-    found = find_sandbox("auto", environment.get("PATH", os.defpath))
+def _sandbox(wanted: Wanted) -> Check:
+    try:
+        found = find_sandbox(wanted.sandbox, wanted.environment.get("PATH", os.defpath))
+    except CIAgentError as error:
+        return Check("sandbox", "missing", str(error))
     if found.kind == "none":
-        return Check("sandbox", "warning", f"none: {found.why_none}")
+        return Check("sandbox", "warning", f"none: {found.why_none or 'it is switched off'}")
     if found.gap is not None:
         return Check("sandbox", "warning", f"{found}: {found.gap}")
     return Check("sandbox", "ok", str(found))

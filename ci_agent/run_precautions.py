@@ -1,6 +1,8 @@
 """What a run keeps, watches and warns of, so that commands do not get hold of what is not theirs."""
 
+import uuid
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 from ci_agent.cancellation import CancelToken
@@ -8,9 +10,11 @@ from ci_agent.ci_services.environment import runner_command_files
 from ci_agent.precautions.exposures import find_exposures
 from ci_agent.precautions.git_refusals import why_git_refuses
 from ci_agent.process import Processes
-from ci_agent.run_parts import RunParts, outside_alone
+from ci_agent.run_parts import RunParts, build_parts, outside_alone
 from ci_agent.run_settings import RunSettings
 from ci_agent.spelling import listed
+from ci_agent.transcript.place import find_place
+from ci_agent.transcript.redact import Redactor
 from ci_agent.transcript.secret_sources import collect_secrets
 
 
@@ -42,3 +46,20 @@ def warnings_of(settings: RunSettings, parts: RunParts, processes: Processes, ca
     # A sandbox keeps commands from other processes: nothing is exposed to them.
     if parts.sandbox.kind == "none":
         yield from find_exposures(secrets_of(settings), environment, processes, cancel)
+
+
+def look_at_start(settings: RunSettings, processes: Processes, cancel: CancelToken) -> Iterator[str]:
+    """The warnings of a run that is not started; ConfigurationError for what would keep it from starting."""
+    parts = build_parts(
+        settings,
+        find_place(settings.transcript),
+        processes,
+        lambda: datetime.now(UTC),
+        run_id=str(uuid.uuid4()),
+        trace_variables={},
+        redactor=Redactor(secrets_of(settings)),
+    )
+    try:
+        yield from warnings_of(settings, parts, processes, cancel)
+    finally:
+        parts.models.close()

@@ -25,8 +25,7 @@ TRACEBACK = 'Traceback (most recent call last):\n  File "x.py", line 1\nurllib.e
         ("Error: it broke\n\nNode.js v20\nexit status 1", "exit status 1: Error: it broke"),
         ("cc\na.c:1: oops\n\nexit status 2", "exit status 2: a.c:1: oops"),
         (
-            "warning: Not a git repository. Use --no-index\nusage: git diff --no-index\n\nDiff output format options\n"
-            "    -p  patch\n    --ws  highlight whitespace errors in the diff\nexit status 129",
+            "warning: Not a git repository. Use --no-index\nusage: git diff\n\n    --ws  highlight errors\nexit status 129",
             "exit status 129: warning: Not a git repository. Use --no-index",
         ),
         (

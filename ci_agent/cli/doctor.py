@@ -1,48 +1,79 @@
 """`ci-agent doctor`: whether a run would start here, and what is missing."""
 
+import copy
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 import click
 
-from ci_agent.cli.model_options import model_options, read_model_settings
-from ci_agent.cli.options import echo_json, format_option, given_environment, option
-from ci_agent.cli.task_options import task_options
-from ci_agent.readiness import Wanted, check_readiness, would_start
+from ci_agent.cancellation import CancelToken
+from ci_agent.cli.destinations import find_destination
+from ci_agent.cli.model_options import read_model_settings
+from ci_agent.cli.options import echo_json, format_option, given_environment, misspelt_variables
+from ci_agent.cli.run import run_command
+from ci_agent.cli.schedule import look_at_schedule
+from ci_agent.cli.wanted_run import read_wanted_run
+from ci_agent.errors import CIAgentError
+from ci_agent.process import open_processes
+from ci_agent.readiness import Check, Wanted, check_readiness, would_start
+from ci_agent.run_precautions import look_at_start
 from ci_agent.terminal import printable
 
 EXIT_CONFIGURATION = 3
 
+_SHOWN: Final = frozenset(
+    {
+        *("prompt", "task", "inputs", "input_files", "policy", "model", "fallback_model", "base_url", "api_key_file"),
+        *("models_file", "ca_file", "allow_http", "trust_head", "workspace", "transcript", "sandbox", "config"),
+    }
+)
+"""Parameters of `run` that decide whether it starts; the others are taken too, and left out of the help."""
+
+_HELP: Final = {
+    "task": "The task file of the run; PROMPT is then FILES.",
+    "model": "The model that would be asked.",
+    "transcript": "Where the record would go.",
+    "trust_head": "A pull request's own task, policy and prompts would be taken.",
+    "sandbox": "The sandbox that the run would have: any, one for certain, or none.",
+}
+"""Where what `run` says of an option is not what it means here."""
+
+_ANY_PROMPT: Final = ("What is here?",)
+
+
+def _parameters_of_run() -> Iterator[click.Parameter]:
+    """So that the command line of a run, its config file and its variables can be looked at as they are."""
+    for parameter in run_command.params:
+        own = copy.copy(parameter)
+        own.required = False
+        if isinstance(own, click.Option):
+            own.hidden = own.name not in _SHOWN
+            own.help = _HELP.get(own.name or "", own.help)
+        yield own
+
 
 @click.command(
     "doctor",
+    params=list(_parameters_of_run()),
     epilog="""\b
 Examples:
   ci-agent doctor --policy review --model anthropic:claude-sonnet-5
   ci-agent doctor --task tasks/review.yaml --offline
 """,
 )
-@task_options
-@option("--policy", metavar="NAME|FILE", help="A shipped policy's name, or a policy file.")
-@model_options
-@option("--workspace", metavar="DIR", default=".", show_default=True, help="The folder that tools may touch.")
 @click.option("--offline", is_flag=True, help="Connect to nothing.")
 @format_option
 def doctor_command(**flags: Any) -> int:
     """Say what is ready for a run and what is missing. Exits 0 only when it would start, else 3.
 
+    Write it in the place of `run`: it takes all options of `run`, those that are not shown here too.
+
     Keys are looked for and never shown. Unless --offline, the model's server is connected to, and asked nothing.
     """
-    wanted = Wanted(
-        flags["policy"],
-        flags["model"],
-        flags["workspace"],
-        read_model_settings(flags),
-        given_environment(),
-        offline=flags["offline"],
-    )
     checks = []
-    for check in check_readiness(wanted):
+    for check in _checks(flags):
         checks.append(check)
         if flags["output_format"] == "text":
             click.echo(f"{check.status:<8} {check.name:<11} {printable(check.text)}")
@@ -51,3 +82,42 @@ def doctor_command(**flags: Any) -> int:
     else:
         click.echo("A run would start." if would_start(checks) else "A run would not start: see what is missing.")
     return 0 if would_start(checks) else EXIT_CONFIGURATION
+
+
+def _checks(flags: Mapping[str, Any]) -> Iterator[Check]:
+    for problem in misspelt_variables(run_command, given_environment()):
+        yield Check("variable", "warning", problem)
+    wanted = Wanted(
+        flags["policy"],
+        flags["model"],
+        flags["workspace"],
+        read_model_settings(flags),
+        given_environment(),
+        offline=flags["offline"],
+        sandbox=flags["sandbox"],
+    )
+    told: list[str] = []
+    for check in check_readiness(wanted):
+        told += [check.text] if check.status == "missing" else []
+        yield check
+    if flags["policy"] and flags["model"]:
+        yield from (check for check in _rehearsal(flags) if not check.text.startswith(tuple(told)))
+
+
+def _rehearsal(flags: Mapping[str, Any]) -> Iterator[Check]:
+    """All that a run looks at between its command line and its first record, in the same way."""
+    has_prompt = flags["prompt"] or flags["prompt_file"] or flags["task"]
+    try:
+        schedule = look_at_schedule(flags, given_environment())
+        asked = flags if has_prompt else {**flags, "prompt": _ANY_PROMPT}
+        settings = read_wanted_run(asked, schedule).settings
+        for name in ("transcript", "proposals"):
+            if flags[name] is not None:
+                find_destination(Path(flags[name]), name)
+        with open_processes() as processes:
+            for warning in look_at_start(settings, processes, CancelToken()):
+                yield Check("place", "warning", warning)
+    except CIAgentError as error:
+        yield Check("run", "missing", str(error))
+    except click.ClickException as error:
+        yield Check("run", "missing", error.format_message())

@@ -139,7 +139,7 @@ def _options_by_flag(command: click.Command) -> dict[str, click.Option]:
     return {
         flag.removeprefix("--"): parameter
         for parameter in command.params
-        if isinstance(parameter, click.Option) and parameter.name not in {"config", "help"}
+        if isinstance(parameter, click.Option) and parameter.name not in {"config", "help", "offline", "output_format"}
         for flag in parameter.opts
         if flag.startswith("--")
     }

@@ -10,10 +10,8 @@ import click
 
 from ci_agent.cancellation import CancelToken
 from ci_agent.ci_services.environment import detect_ci
-from ci_agent.ci_services.github_step import Published, check_publishing, publish
+from ci_agent.ci_services.github_step import Published, publish
 from ci_agent.ci_services.log_sections import folded
-from ci_agent.cli.destinations import find_destination
-from ci_agent.cli.distinct_files import refuse_shared_files
 from ci_agent.cli.model_options import model_options
 from ci_agent.cli.options import (
     Amount,
@@ -31,13 +29,13 @@ from ci_agent.cli.output import (
     find_proposals_file,
 )
 from ci_agent.cli.refusals import PublishingCommand
-from ci_agent.cli.report_files import read_reports
-from ci_agent.cli.run_flags import optional_path, read_settings
+from ci_agent.cli.run_flags import optional_path
 from ci_agent.cli.schedule import Schedule, open_schedule, remove_old, save_state, schedule_options
 from ci_agent.cli.streams import Log, stdout_problem
 from ci_agent.cli.task_options import (
     task_options,
 )
+from ci_agent.cli.wanted_run import read_wanted_run
 from ci_agent.compose import create_redactor, run
 from ci_agent.errors import CIAgentError, InternalError, system_refusal
 from ci_agent.json_types import JsonObject
@@ -162,13 +160,10 @@ def run_command(**flags: Any) -> int:
 
 
 def _scheduled_run(flags: Mapping[str, Any], schedule: Schedule) -> int:
-    settings = read_settings(flags, schedule)
-    refuse_shared_files(flags, settings)
-    check_publishing(flags["publish"], settings.environment)
-    reports = read_reports(flags["report"])
+    wanted = read_wanted_run(flags, schedule)
+    settings = wanted.settings
     output: OutputFormat | None = flags["output"] or (None if flags["quiet"] else "json")
-    given_answer, given_proposals = optional_path(flags["answer_file"]), optional_path(flags["proposals"])
-    answer_file = find_destination(given_answer, "answer file") if given_answer else None
+    given_proposals = optional_path(flags["proposals"])
     proposals_file = find_proposals_file(given_proposals) if given_proposals else None
     redactor = create_redactor(settings)
     log = _redacted(redactor, Log())
@@ -178,7 +173,9 @@ def _scheduled_run(flags: Mapping[str, Any], schedule: Schedule) -> int:
     with folded(log, ci.provider if ci and not flags["quiet"] else None):
         result = _run(settings, output, flags, redactor, log=log, record_lines=record_lines, cancel=cancel)
     lost_record = record_lines.problem if record_lines else None
-    document = deliver(result, output, answer_file, reports, lost_record=lost_record, proposals_file=proposals_file)
+    document = deliver(
+        result, output, wanted.answer_file, wanted.reports, lost_record=lost_record, proposals_file=proposals_file
+    )
     document = amended(document, result, save_state(schedule, document, result.transcript_path))
     for problem in remove_old(flags):
         log(f"warning: {printable(problem)}")

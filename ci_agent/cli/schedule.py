@@ -64,14 +64,24 @@ def schedule_options(command: Decorated) -> Decorated:
 def open_schedule(flags: Mapping[str, Any], environment: Mapping[str, str]) -> Iterator[Schedule]:
     """Hold the state folder, from before it is read until it is written, or raise BusyError at once."""
     if flags["state_dir"] is None:
-        yield Schedule(_transcript(flags), None, None, {}, None)
+        yield Schedule(_transcript(flags, _private_folder), None, None, {}, None)
         return
     folder, workspace = _private_folder(flags["state_dir"], "state", flags["workspace"]), Path(flags["workspace"])
-    transcript = _transcript(flags)
+    transcript = _transcript(flags, _private_folder)
     with hold_lock(folder / _LOCK):
         before = read_state(folder)
         values = state_values(before, workspace, environment)
         yield Schedule(transcript, folder, before, values, seen_revision(workspace, environment))
+
+
+def look_at_schedule(flags: Mapping[str, Any], environment: Mapping[str, str]) -> Schedule:
+    """What `open_schedule` would give a run; nothing is made, held or written."""
+    if flags["state_dir"] is None:
+        return Schedule(_transcript(flags, _find_private_folder), None, None, {}, None)
+    folder = _find_private_folder(flags["state_dir"], "state", flags["workspace"])
+    before = read_state(folder)
+    values = state_values(before, Path(flags["workspace"]), environment)
+    return Schedule(_transcript(flags, _find_private_folder), folder, before, values, None)
 
 
 def save_state(schedule: Schedule, document: JsonObject, transcript: Path | None) -> str | None:
@@ -95,19 +105,29 @@ def remove_old(flags: Mapping[str, Any]) -> Iterator[str]:
         yield f"old records cannot be removed: {error}"
 
 
-def _transcript(flags: Mapping[str, Any]) -> Path | None:
+def _transcript(flags: Mapping[str, Any], find_folder: Callable[[str, str, str], Path]) -> Path | None:
     if flags["transcript_dir"] is None:
         if flags["keep_transcripts"] is not None:
             raise click.UsageError("--keep-transcripts is about the folder that --transcript-dir names.")
         return None if flags["transcript"] is None else Path(flags["transcript"])
     if flags["transcript"] is not None:
         raise click.UsageError("Give --transcript or --transcript-dir, not both.")
-    folder = _private_folder(flags["transcript_dir"], "transcript", flags["workspace"])
+    folder = find_folder(flags["transcript_dir"], "transcript", flags["workspace"])
     return new_transcript(folder, datetime.now(UTC))
 
 
 def _private_folder(given: str, what: str, workspace: str) -> Path:
-    """Made when it is missing; what lies in the workspace, tools might change between two runs."""
+    """Made when it is missing."""
+    folder = _find_private_folder(given, what, workspace)
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise ConfigurationError(f"the {what} folder {given!r} cannot be made: {error.strerror}") from error
+    return folder
+
+
+def _find_private_folder(given: str, what: str, workspace: str) -> Path:
+    """What lies in the workspace, tools might change between two runs."""
     try:
         folder = real_path(given)
     except ValueError as error:
@@ -116,8 +136,4 @@ def _private_folder(given: str, what: str, workspace: str) -> Path:
         raise ConfigurationError(
             f"the {what} folder {given!r} lies in the workspace, where tools may write: put it elsewhere"
         )
-    try:
-        folder.mkdir(mode=0o700, exist_ok=True)
-    except OSError as error:
-        raise ConfigurationError(f"the {what} folder {given!r} cannot be made: {error.strerror}") from error
     return folder

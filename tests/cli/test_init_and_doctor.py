@@ -13,6 +13,9 @@ from typing import Any
 import pytest
 import yaml
 
+from ci_agent.cli.doctor import doctor_command
+from ci_agent.cli.run import run_command
+
 CIAgent = Callable[..., Any]
 
 KEY = "sk-canary-0123456789"
@@ -150,3 +153,76 @@ def test_a_workspace_that_cannot_be_written_to_is_told_of(ci_agent: CIAgent, wor
     workspace.chmod(0o555)
     done = ci_agent("doctor", "--policy", "review", "--format", "json")
     assert checks(done)["workspace"][0] == "warning"
+
+
+PULL_REQUESTS = [
+    {"GITHUB_ACTIONS": "true", "GITHUB_EVENT_NAME": "pull_request", "GITHUB_BASE_REF": "main"},
+    {"GITLAB_CI": "true", "CI_MERGE_REQUEST_IID": "7"},
+]
+
+TASK = "task: 1\nprompt: Look at {{ what }}.\ninputs: {what: {default: it}}\npolicy: review\nmodel: scripted:s.yaml\n"
+
+
+@pytest.fixture
+def task(workspace: Path) -> str:
+    git(workspace, "init", "-q")
+    (workspace / "s.yaml").write_text("turns: [{text: Done.}]\n")
+    (workspace / "task.yaml").write_text(TASK)
+    return "task.yaml"
+
+
+@pytest.mark.parametrize("job", PULL_REQUESTS)
+def test_rules_of_a_pull_request_are_refused_in_the_words_of_a_run(
+    ci_agent: CIAgent, task: str, job: dict[str, str]
+) -> None:
+    doctor, run = (ci_agent(command, "--task", task, env=job) for command in ("doctor", "run"))
+    assert (doctor.returncode, run.returncode) == (3, 3)
+    assert run.stderr.strip().removeprefix("ci-agent: ") in doctor.stdout
+    trusted = [ci_agent(command, "--task", task, "--trust-head", env=job) for command in ("doctor", "run")]
+    assert [done.returncode for done in trusted] == [0, 0], trusted
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ("--transcript", "nowhere/t.json"),
+        ("--answer-file", "nowhere/answer"),
+        ("--proposals", "p.json"),
+        ("--input", "whatt=it"),
+        ("--tools", "raed"),
+        ("--output-schema", "none.json"),
+        ("--report", "junitt=x.xml"),
+        ("--max-cost-usd", "1"),
+        ("--pass-env", "LD_PRELOAD"),
+        ("--config", "c.yaml"),
+    ],
+)
+def test_whatever_would_keep_a_run_from_starting_is_missing(
+    ci_agent: CIAgent, task: str, workspace: Path, wrong: tuple[str, str]
+) -> None:
+    (workspace / "c.yaml").write_text("answer-file: nowhere/answer\n")
+    before = sorted(workspace.iterdir())
+    doctor = ci_agent("doctor", "--task", task, *wrong)
+    assert sorted(workspace.iterdir()) == before
+    assert (doctor.returncode, ci_agent("run", "--task", task, *wrong).returncode) in {(3, 3), (3, 2)}, doctor.stdout
+
+
+def test_every_option_of_a_run_is_taken() -> None:
+    own = {name for parameter in doctor_command.params for name in parameter.opts}
+    assert {name for parameter in run_command.params for name in parameter.opts} - own == set()
+    assert own - {name for parameter in run_command.params for name in parameter.opts} == {"--offline", "--format"}
+
+
+def test_that_git_refuses_the_workspace_is_told_by_doctor_and_run(
+    ci_agent: CIAgent, task: str, workspace: Path
+) -> None:
+    of_another_user = {"GIT_TEST_ASSUME_DIFFERENT_OWNER": "1"}
+    flags = ("--task", task, "--pass-env", "GIT_TEST_ASSUME_DIFFERENT_OWNER")
+    doctor, run = (ci_agent(command, *flags, env=of_another_user) for command in ("doctor", "run"))
+    said = "git refuses to work in the workspace, so every git command will fail: detected dubious ownership in "
+    assert f"warning  place       {said}" in doctor.stdout
+    assert f"warning: {said}" in run.stderr
+    notes = [event["text"] for event in json.loads(run.stdout)["notes"]]
+    assert [text for text in notes if text.startswith(said)], notes
+    quiet = ci_agent("doctor", "--task", task)
+    assert "git refuses" not in quiet.stdout
