@@ -1,5 +1,7 @@
 """A decision for a person: the answer, what the call would do, and which rule says what about it."""
 
+import shlex
+
 from ci_agent.hooks import Decision, FactVerdict, NearestRule
 from ci_agent.terminal import printable
 
@@ -12,7 +14,18 @@ def render_decision(decision: Decision) -> str:
         lines += [f"  {printable(line)}" for line in decision.reason.split("\n")]
     if decision.nearest is not None:
         lines.append(_nearest_line(decision.nearest, decision.reason))
+    elif decision.code == "default" and decision.fact is not None and decision.fact.kind == "exec":
+        lines.append(_missing_command(decision.fact.value))
     return "\n".join(lines)
+
+
+def _missing_command(command: str) -> str:
+    """No rule is about the program: what to write if it is wanted."""
+    try:
+        program = shlex.quote(shlex.split(command)[0])
+    except (ValueError, IndexError):
+        program = command.partition(" ")[0]
+    return f"  to allow it: add {printable(f'`{program} **`')} to the commands of a rule that allows bash"
 
 
 def _nearest_line(nearest: NearestRule, reason: str) -> str:

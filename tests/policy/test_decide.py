@@ -167,6 +167,18 @@ def test_a_program_that_no_rule_names_has_no_nearest_rule(policy: MakePolicy) ->
     assert decision.nearest is None
 
 
+@pytest.mark.parametrize("pattern", ["pytest **", "head **", "npm test", "git {log,status} **"])
+@pytest.mark.parametrize("command", ["ls", "docker ps", "make test"])
+def test_a_rule_about_an_unrelated_program_is_not_the_nearest(policy: MakePolicy, pattern: str, command: str) -> None:
+    decision = bash(policy(f'- {{id: test, allow: bash, command: "{pattern}"}}\n'), command)
+    assert (decision.reason, decision.nearest) == (f"Blocked: no policy rule allows running `{command}`", None)
+
+
+def test_a_program_that_is_spelled_in_another_way_is_near(policy: MakePolicy) -> None:
+    decision = bash(policy('- {id: look, allow: bash, command: "ls **"}\n'), "/usr/bin/ls")
+    assert decision.nearest == NearestRule("look", "<text>:3", "`/usr/bin/ls` is not `ls`")
+
+
 def test_a_hazard_is_named(policy: MakePolicy) -> None:
     decision = bash(policy('- {id: diff, allow: bash, command: "git diff **"}\n'), "git diff --output=x")
     assert (decision.code, decision.nearest and decision.nearest.rule_id) == ("hazard", "diff")

@@ -36,3 +36,11 @@ def test_why_the_nearest_rule_does_not_fit_is_said_once() -> None:
     nearest = NearestRule("git", "p.yml:4", "`push` is not `status`")
     decision = Decision("deny", "default", "Blocked. The nearest, git: `push` is not `status`", nearest=nearest)
     assert render_decision(decision).splitlines()[-1] == "  nearest rule: git (p.yml:4)"
+
+
+def test_a_program_that_no_rule_is_about_comes_with_what_to_write() -> None:
+    fact = FactVerdict("exec", "'my tool' -x")
+    decision = Decision("deny", "default", "Blocked: no rule", facts=(fact,), fact=fact)
+    assert render_decision(decision).splitlines()[-1] == (
+        "  to allow it: add `'my tool' **` to the commands of a rule that allows bash"
+    )

@@ -3,14 +3,14 @@
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from ci_agent.policy.compiled.coverage import Coverage, Gap, cover
+from ci_agent.policy.compiled.coverage import ANOTHER_PROGRAM, Coverage, Gap, cover
 from ci_agent.policy.facts import ExecFact, Origin
 from ci_agent.policy.matchers.command_patterns import CommandPattern
 
 
 def next_gap(patterns: Sequence[CommandPattern], command: ExecFact) -> Gap | None:
     """Where the patterns stop, the one that comes farthest; None when one of them fits."""
-    nearest = _NAMES_NO_COMMAND
+    nearest = ANOTHER_PROGRAM if patterns else _NAMES_NO_COMMAND
     covers = (cover(pattern, command) for pattern in patterns) if command.origin is None else _fits(patterns, command)
     for fit in covers:
         if not isinstance(fit, Gap):

@@ -75,11 +75,13 @@ def judge(call: Call) -> list[Verdict]:
 
 
 def nearest(call: Call, fact: ExecFact | ToolFact | FileFact) -> tuple[CompiledRule, Refusal] | None:
-    """The allow rule that came closest to granting a fact, and where it stopped matching."""
+    """The allow rule that came closest to granting a fact, and where it stopped matching; None where none is about
+    the program that would run."""
     best: tuple[CompiledRule, Refusal] | None = None
     for rule in _worth_explaining(call, fact):
         refusal = _refusal(call, rule, fact)
-        if refusal is not None and (best is None or refusal.progress > best[1].progress):
+        is_near = refusal is not None and (refusal.progress > 0 or not isinstance(fact, ExecFact))
+        if refusal is not None and is_near and (best is None or refusal.progress > best[1].progress):
             best = (rule, refusal)
     return best
 
