@@ -16,7 +16,7 @@ def read_text_file(path: str | Path, what: str, *, max_bytes: int = MAX_TEXT_FIL
     included: neither is waited for), InvalidFileError for bytes that are no text.
     """
     try:
-        data = _read(path, max_bytes)
+        data = read_regular_file(path, max_bytes)
     except OSError as error:
         raise ConfigurationError(f"cannot read the {what} {str(path)!r}: {os.strerror(error.errno or 0)}") from error
     except ValueError as error:
@@ -38,7 +38,11 @@ def decode_text(data: bytes, file: str) -> str:
         raise InvalidFileError(file, line, column, problem) from error
 
 
-def _read(path: str | Path, max_bytes: int) -> bytes:
+def read_regular_file(path: str | Path, max_bytes: int) -> bytes:
+    """The bytes of a file; OSError when it cannot be read, ValueError when it is none, or larger.
+
+    No pipe is waited for, and no device read without an end.
+    """
     # Opened first and examined then, so that both see the same file; O_NONBLOCK keeps a pipe from blocking.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:

@@ -21,6 +21,7 @@ from ci_agent.policy.gathering.stale_paths import (
 from ci_agent.policy.shell.program import Command, Question
 from ci_agent.policy.shell.questions import new_branch
 from ci_agent.policy.shell.static_words import word_set
+from ci_agent.text_files import read_regular_file
 from ci_agent.workspace import InvalidPathError
 
 _DIRECTING: Final = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_CEILING_DIRECTORIES"})
@@ -100,7 +101,7 @@ def _text(path: Path) -> str | None:
         status = path.lstat()
         if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1 or status.st_size > _MAX_BYTES:
             return None
-        return path.read_bytes().decode()
+        return read_regular_file(path, _MAX_BYTES).decode()
     except (OSError, ValueError):
         return None
 

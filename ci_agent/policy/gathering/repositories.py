@@ -7,10 +7,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
+from ci_agent.text_files import read_regular_file
+
 _HEADER: Final = struct.Struct(">4sII")
 _HASH_SIZES: Final = (20, 32)
 _BEFORE_HASH: Final = 40
 _MAX_BYTES: Final = 64_000_000
+_MAX_LINK_BYTES: Final = 8_192
 _EXTENDED: Final = 0x4000
 
 
@@ -34,7 +37,7 @@ def tracked_names(top: Path) -> tuple[str, ...] | None:
 def git_folder(top: Path) -> Path:
     """`.git`, or what it says when it is a file, as in a worktree or a submodule."""
     try:
-        text = (top / ".git").read_text(encoding="utf-8")
+        text = read_regular_file(top / ".git", _MAX_LINK_BYTES).decode()
     except (OSError, ValueError):
         return top / ".git"
     return top / text.removeprefix("gitdir:").strip()
@@ -46,8 +49,8 @@ def _read_index(path: str, state: tuple[int, int, int, int]) -> tuple[str, ...] 
     if state[0] > _MAX_BYTES:
         return None
     try:
-        data = Path(path).read_bytes()
-    except OSError:
+        data = read_regular_file(path, _MAX_BYTES)
+    except (OSError, ValueError):
         return None
     return next((names for size in _HASH_SIZES if (names := parse_index(data, size)) is not None), None)
 
