@@ -51,7 +51,8 @@ def follows_links(words: Sequence[Word]) -> bool:
     if following is not None:
         # `tar chf`: the first cluster needs no dash.
         old_style = name == "tar" and len(words) > 1 and "h" in words[1].text and not words[1].text.startswith("-")
-        return old_style or any(_may_be(word, option) for word in words[1:] for option in following)
+        options = [word for word in words[1:] if word.literal is None or word.text.startswith("-")]
+        return old_style or any(_may_be(word, option) for word in options for option in following)
     staying = _OPTIONS_THAT_STAY.get(name, ())
     return not any(_is_surely(word, option) for word in words[1:] for option in staying)
 
