@@ -100,9 +100,13 @@ def write_proposals(destination: Destination, result: RunResult) -> str | None:
 
 def write_answer(destination: Destination, result: RunResult) -> str | None:
     """The structured output as JSON when there is one, else the final text. Returns why it could not be written."""
+    return _problem_of_putting("answer file", destination, f"{_answer_text(result)}\n")
+
+
+def _answer_text(result: RunResult) -> str:
+    """What satisfied the schema, without what the model put around it; else the final text."""
     structured: Json = result.transcript["result"]["structured_output"]
-    text = result.answer if structured is None else json_text(structured)
-    return _problem_of_putting("answer file", destination, f"{text}\n")
+    return result.answer if structured is None else json_text(structured)
 
 
 def _problem_of_putting(what: str, destination: Destination, text: str) -> str | None:
@@ -122,12 +126,13 @@ def _answer_lines(result: RunResult) -> list[str]:
 
     Nothing at all when there is no answer: an empty line would look like one.
     """
-    if not result.answer:
+    text = _answer_text(result)
+    if not text:
         return []
     ci = detect_ci(os.environ)
     if ci is not None and ci.provider in LINE_COMMANDS:
-        return [prefixed(result.answer), "\n"]
-    return ["\n".join(printable(line) for line in result.answer.split("\n")), "\n"]
+        return [prefixed(text), "\n"]
+    return ["\n".join(printable(line) for line in text.split("\n")), "\n"]
 
 
 def amended(document: JsonObject, result: RunResult, problem: str | None) -> JsonObject:

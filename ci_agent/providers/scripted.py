@@ -14,12 +14,14 @@ from ci_agent.messages import (
     ToolCall,
     ToolResultMessage,
     Usage,
+    UserMessage,
 )
 from ci_agent.provider import Context, Model, StreamDone, StreamEvent, StreamFn, StreamOptions, StreamStart
 from ci_agent.providers.played import PlayedFailure, content_events
 from ci_agent.providers.script import REFERENCE, Script, ScriptedTurn, call_id
 from ci_agent.spelling import counted
 from ci_agent.strict_yaml import YamlDocument
+from ci_agent.terminal import one_line
 
 API = "scripted"
 
@@ -38,8 +40,8 @@ def create_scripted_stream(script: Script, document: YamlDocument, now: Callable
         failed = PlayedFailure(model, API, now)
         number, turn = next(turns, (len(script.turns), None))
         if turn is None:
-            problem = f"the script {document.file} has {counted(number, 'turn')}, and the loop asked for one more"
-            yield failed("error", f"{problem}: end it with a turn that has no tool_calls", retryable=False)
+            problem = f"the script {document.file} has {counted(number, 'turn')}, and {_why_one_more(context)}"
+            yield failed("error", problem, retryable=False)
             return
         if cancel.wait(turn.delay_s):
             yield failed("aborted", cancel.reason or "cancelled", retryable=None)
@@ -68,6 +70,15 @@ def _result_texts(context: Context) -> dict[str, str]:
         for message in context.messages
         if isinstance(message, ToolResultMessage)
     }
+
+
+def _why_one_more(context: Context) -> str:
+    last = context.messages[-1] if context.messages else None
+    if not isinstance(last, UserMessage):
+        return "the loop asked for one more: end it with a turn that has no tool_calls"
+    said = "\n".join(part.text for part in last.content if isinstance(part, TextContent))
+    complaint = one_line(said.rpartition("\n")[0] or said, _MAX_SHOWN_CHARS)
+    return f"the answer of the last was not taken ({complaint}): mend it, or add a turn that answers again"
 
 
 def _unmet(number: int, name: str, expected: str, results: Mapping[str, str]) -> str:

@@ -221,6 +221,30 @@ def test_text_output_is_the_answer_and_jsonl_the_journal(ci_agent: Any, script: 
     assert [record["seq"] for record in records] == [1, 2, 3, 4]
 
 
+def test_text_output_is_what_satisfied_the_schema_without_what_is_around_it(
+    ci_agent: Any, script: Write, workspace: Path
+) -> None:
+    (workspace / "schema.json").write_text('{"type": "object"}')
+    flags = ["--policy", "read-only", "--output-schema", "schema.json", "--answer-file", "answer.json"]
+    model = script('turns: [{text: "```json\\n{\\"n\\": 7}\\n```"}]')
+    done = ci_agent("run", *flags, "--model", model, "--output", "text", "Count.")
+    assert (done.returncode, json.loads(done.stdout)) == (0, {"n": 7})
+    assert done.stdout == (workspace / "answer.json").read_text()
+
+
+def test_a_script_that_ends_with_a_wrong_answer_is_told_what_is_wrong_with_it(
+    run_json: Run, script: Write, workspace: Path
+) -> None:
+    (workspace / "schema.json").write_text('{"type": "object", "required": ["n"]}')
+    flags = ["--policy", "read-only", "--output-schema", "schema.json"]
+    code, document = run_json(*flags, "--model", script("turns: [{text: '{}'}]"), "Count.")
+    assert (code, document["result"]["error"]) == (
+        4,
+        "the script script.yaml has 1 turn, and the answer of the last was not taken (Your answer does not satisfy the "
+        "output schema: - n: missing, and required): mend it, or add a turn that answers again",
+    )
+
+
 def test_quiet_is_silent_on_success_and_loud_on_failure(ci_agent: Any, script: Write) -> None:
     good = ci_agent("run", "--quiet", "--policy", "read-only", "--model", script("turns: [{text: hi}]"), "Go.")
     assert (good.returncode, good.stdout, good.stderr) == (0, "", "")
