@@ -10,8 +10,9 @@ from typing import Final, NamedTuple
 from ci_agent.policy.effects import Effects, FileUse, UrlUse
 from ci_agent.policy.facts import ExecFact, FileFact, NetFact, Span, Spellings, UnknownFact
 from ci_agent.policy.gathering.file_facts import Place, file_fact, possible_texts, use_facts
-from ci_agent.policy.gathering.followed_links import follows_links, links_out, unpacks
+from ci_agent.policy.gathering.followed_links import follows_links, links_among, links_out, unpacks
 from ci_agent.policy.gathering.found_names import certain, may_be_option
+from ci_agent.policy.gathering.indexed_files import indexed_beneath
 from ci_agent.policy.gathering.possible_files import possible_files
 from ci_agent.policy.gathering.reading import Reading, Scene
 from ci_agent.policy.gathering.repositories import top_of
@@ -28,7 +29,7 @@ _OPEN = ("*", "?", "[", "-")
 _LINK: Final = 5
 """Entries of folders that a link which is asked for again counts as."""
 
-_REQUEST: Final = 25
+_REQUEST: Final = 30
 """To read an address, and to find who grants it, takes as long as to see this many entries of a folder."""
 
 _MADE_ANEW = re.compile(r"[\s*?\[\\]")
@@ -74,7 +75,7 @@ def read_run(
             perhaps.append(fact)
         else:
             found.append(fact)
-    perhaps += _printed(effects, workplace)
+    perhaps += _printed(words, effects, workplace, scene)
     files = tuple(fact for fact in found if isinstance(fact, FileFact))
     command = ExecFact(
         words=words,
@@ -199,13 +200,16 @@ def _files(
                 yield from linked(site, fact, at, found, unpacked=unpacked)
 
 
-def _printed(effects: Effects, place: Place) -> list[FileFact]:
+def _printed(words: tuple[Word, ...], effects: Effects, place: Place, scene: Scene) -> list[FileFact]:
     """What a repository tracks, where the command may print any of it."""
     folder = place.folder
     top = top_of(folder) if folder is not None and effects.printed else None
     if folder is None or top is None or all(_any_is_there(each.unless_there, folder) for each in effects.printed):
         return []
     whole = FileFact("read", top, top, is_folder=True, recursive=True, selection=WORK_TREE, tracked=True)
+    plainly = [word.literal for word in words[:2]] == ["git", "diff"] and not scene.inherited
+    if plainly and all(each.changed for each in effects.printed):
+        whole = whole._replace(touched=())
     return [whole._replace(argument=place.argument, span=place.span)]
 
 
@@ -235,7 +239,11 @@ def _links_out(site: Site, folder: FileFact, place: Place, found: bool) -> list[
     links = place.budget.links.get(question)
     if links is None:
         budget_at = partial(place.budget.at, workspace=site.workspace.root)
-        links = list(links_out(folder.path, folder.selection, budget_at, found=found))
+        indexed = indexed_beneath(folder.path, folder.selection, place.budget)
+        if indexed is None:
+            links = list(links_out(folder.path, folder.selection, budget_at, found=found))
+        else:
+            links = list(links_among(folder.path, indexed, place.budget))
         place.budget.links[question] = links
     place.budget.spend_entries(_LINK * (1 + len(links)))
     return links

@@ -18,7 +18,7 @@ from ci_agent.policy.words import Word
 MAX_CHARACTERS: Final = 32 * 1024
 """Of the words of all commands; what a here-document holds is none of them."""
 
-_COMMAND: Final = 150
+_COMMAND: Final = 160
 """A command takes as long as to see this many entries of a folder."""
 
 _COMBINATION: Final = 50

@@ -1,7 +1,7 @@
 """Whether a deny rule forbids a fact, or a part of it."""
 
 import os
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
@@ -14,12 +14,14 @@ from ci_agent.policy.compiled.rule_index import SHARED_DENIES, FileDenies, RuleI
 from ci_agent.policy.disk import DiskBudget, Entry, Listing, walk
 from ci_agent.policy.effects import FileEffect
 from ci_agent.policy.facts import ExecFact, Fact, FileFact, NetFact, ToolFact, UnknownFact
-from ci_agent.policy.gathering.repositories import tracked_names
+from ci_agent.policy.gathering.indexed_files import indexed_beneath
+from ci_agent.policy.gathering.repositories import is_unchanged, tracked_names
 from ci_agent.policy.gathering.second_names import SecondNames
 from ci_agent.policy.gathering.tool_facts import FILE_TOOLS
 from ci_agent.policy.judging.judge_arguments import CallArguments, arguments_may_match, named_files
 from ci_agent.policy.matchers.reach import Names, fold, fold_all, fold_names, names_of
 from ci_agent.policy.words import EVERYTHING
+from ci_agent.workspace import lies_in
 
 _Found: TypeAlias = tuple[CompiledRule, Path, bool]
 """The rule that forbids a file, the file, and whether it is a folder."""
@@ -149,8 +151,9 @@ class Denials:
 
     def _brought(self, denies: FileDenies, fact: FileFact, source: Path) -> Iterator[Forbidden]:
         """The first file that a rule forbids, of those that a folder brings to where it is copied or moved."""
+        target = fold_names(fact.names)
         for above, listing in walk(source, self.budget.at(source, self.root)):
-            start = (*fold_names(fact.names), *fold_names(above))
+            start = (*target, *fold_names(above))
             rule = denies.about_any(start, listing.names)
             if rule is not None:
                 names = zip(listing.entries, listing.names, strict=True)
@@ -161,7 +164,7 @@ class Denials:
 
     def _among(self, denies: FileDenies, fact: FileFact) -> Iterator[Forbidden]:
         """The first file that a rule forbids, of those that a repository tracks, or of all beneath a folder."""
-        question = (denies.plain, fact.path, fact.written, fact.effect, fact.selection, fact.tracked)
+        question = (denies.plain, fact.path, fact.written, fact.effect, fact.selection, fact.tracked, fact.touched)
         if question not in self.answers:
             tracked = tracked_names(fact.path) if fact.tracked else None
             found = self._beneath(denies, fact) if tracked is None else self._of_tracked(denies, fact, tracked)
@@ -184,8 +187,15 @@ class Denials:
             if denies.about_any(above, fold_all(lasts)) is not None:
                 for last in lasts:
                     rule = denies.about_names((*above, fold(last)))
-                    if rule is not None:
+                    if rule is not None and not self._is_as_it_was(fact, path / last):
                         yield rule, path / last, False
+
+    def _is_as_it_was(self, fact: FileFact, path: Path) -> bool:
+        """Nothing is printed of a file that is as the index has it, and that the call leaves alone."""
+        if fact.touched is None or any(lies_in(path, each) for each in fact.touched):
+            return False
+        self.budget.spend_entries(_STATUS)
+        return is_unchanged(fact.path, str(path.relative_to(fact.path)))
 
     def _file_denies(self, fact: FileFact) -> list[FileDenies]:
         found = self.about_files.get(fact.effect)
@@ -203,7 +213,7 @@ class Denials:
         by_inode = fact.effect in ("read", "write") and not (fact.selection == EVERYTHING and fact.path == root)
         looked_at = 0
         denied_names = fact.denied_names
-        for above, listing in walk(fact.path, self.budget.at(fact.path, root), fact.selection):
+        for above, listing in self._listings(fact):
             starts = [(*start, *fold_names(above)) for start in denied_names]
             looked_at += len(listing.entries)
             if by_inode and looked_at > _MANY:
@@ -217,6 +227,10 @@ class Denials:
             if rules:
                 yield self._meant(denies, min(rules, key=strictest_first), starts, listing, by_inode)
                 return
+
+    def _listings(self, fact: FileFact) -> Iterable[tuple[Names, Listing]]:
+        indexed = indexed_beneath(fact.path, fact.selection, self.budget)
+        return walk(fact.path, self.budget.at(fact.path, self.root), fact.selection) if indexed is None else indexed
 
     def _by_link(self, denies: FileDenies, entry: Entry) -> CompiledRule | None:
         """The rule that forbids where a link leads."""
