@@ -50,7 +50,8 @@ class Listing:
     links: list[Entry]
 
 
-def _listing(entries: list[Entry]) -> Listing:
+def listing_of(entries: list[Entry]) -> Listing:
+    """Of these entries of a folder."""
     return Listing(
         entries,
         fold_all([entry.name for entry in entries]),
@@ -80,6 +81,8 @@ class DiskBudget:
     """Where links lead that have been followed, and the folders that hold them."""
     links: dict[Hashable, list[tuple[Path, Path]]] = field(default_factory=dict)
     """The links that lead out of a folder, and where to, by what was asked."""
+    index_changes: bool = False
+    """The call may change which files git tracks before it asks git."""
     around: "DiskBudget | None" = None
     """Of which this one is a part: what is spent here is spent there too."""
     _abroad: "DiskBudget | None" = None
@@ -166,7 +169,7 @@ def read_folder(folder: str | Path, budget: DiskBudget) -> Listing:
     except OSError:
         entries = []
     budget.spend_entries(len(entries))
-    listing = _listing(entries)
+    listing = listing_of(entries)
     budget.seen[path] = listing
     return listing
 
@@ -203,7 +206,7 @@ def _selected(listing: Listing, selection: Selection) -> Listing:
     if not by_name and passed_by.isdisjoint([entry.name for entry in listing.entries]):
         return listing
     kept = [entry for entry in listing.entries if _is_selected(entry, selection)]
-    return listing if len(kept) == len(listing.entries) else _listing(kept)
+    return listing if len(kept) == len(listing.entries) else listing_of(kept)
 
 
 def _is_selected(entry: Entry, selection: Selection) -> bool:

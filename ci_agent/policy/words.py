@@ -20,6 +20,8 @@ class Selection:
     """Neither folders nor links are among them (`find -type f`)."""
     tracked: bool = False
     """What git tracks is among them, even if the disk does not hold it."""
+    indexed: bool = False
+    """Nothing else is among them than what git's index names."""
     listed: bool = False
     """They are printed by `ls`: of a folder, the names in it, without its own."""
     gone: bool = False

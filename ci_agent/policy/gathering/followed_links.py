@@ -2,11 +2,12 @@
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from ci_agent.policy.disk import DiskBudget, Entry, walk
+from ci_agent.policy.disk import DiskBudget, Entry, Listing, walk
+from ci_agent.policy.matchers.reach import Names
 from ci_agent.policy.words import Selection, Word
 from ci_agent.workspace import lies_in
 
@@ -89,6 +90,17 @@ def links_out(
                     yield start.joinpath(*above, entry.name), target
                 if os.path.isdir(target):
                     pending.append(target)
+
+
+def links_among(
+    folder: Path, listings: Iterable[tuple[Names, Listing]], budget: DiskBudget
+) -> Iterator[tuple[Path, Path]]:
+    """As `links_out`, of these files of the folder alone, none of which leads to a folder."""
+    for above, listing in listings:
+        for entry in listing.links:
+            target = Path(budget.target_of(entry))
+            if not lies_in(target, folder) and os.path.exists(target):
+                yield folder.joinpath(*above, entry.name), target
 
 
 def _is_followed(entry: Entry, selection: Selection, found: bool) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 from ci_agent.policy.disk import DiskBudget, walk
 from ci_agent.policy.facts import Origin
 from ci_agent.policy.gathering.file_facts import Place, possible_texts
+from ci_agent.policy.gathering.indexed_files import indexed_beneath
 from ci_agent.policy.gathering.repositories import top_of, tracked_names
 from ci_agent.policy.matchers.reach import Names
 from ci_agent.policy.words import Selection, Word
@@ -124,6 +125,8 @@ def _names_beneath(word: Word, place: Place) -> Iterator[Names]:
             yield start or (text,)
             if place.folder is not None:
                 place.budget.found_in.add(place.folder / text)
+                if indexed_beneath(place.folder / text, base.selection, place.budget) is not None:
+                    continue
                 for above, listing in walk(place.folder / text, place.budget, base.selection):
                     yield from ((*start, *above, entry.name) for entry in listing.entries)
         if base.selection.tracked and place.folder is not None:

@@ -14,6 +14,7 @@ from ci_agent.policy.gathering.answers import answer, is_stale
 from ci_agent.policy.gathering.exec_facts import Run, linked, read_run, resolve_folder
 from ci_agent.policy.gathering.file_facts import Place, possible_texts, reaches_no_file, use_facts
 from ci_agent.policy.gathering.found_names import certain
+from ci_agent.policy.gathering.indexed_files import goes_by_index, index_stays
 from ci_agent.policy.gathering.landings import with_landings
 from ci_agent.policy.gathering.printed_names import input_names, with_names
 from ci_agent.policy.gathering.reading import Reading, Scene
@@ -43,6 +44,9 @@ _POSIX_MODE: Final = frozenset({"posix", "--posix"})
 _HAVE_SHELLS: Final = frozenset({"busybox", "toybox"})
 """Their shells are none of their own names."""
 
+_MOVE_INDEX: Final = frozenset({"GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE", "GIT_COMMON_DIR"})
+"""With these, git looks at another index than the one beside the files."""
+
 _QUESTION: Final = 50
 """To look up what a command prints takes as long as to see this many entries of a folder."""
 
@@ -71,8 +75,13 @@ def script_facts(site: Site, text: str, budget: DiskBudget) -> tuple[Fact, ...]:
     """Everything that running the text in the workspace would do."""
     reading = Reading(site, budget)
     facts = _facts(reading, text)
-    if reading.asked and is_stale(reading.asked, facts):
-        facts = _facts(Reading(site, budget, asks=False), text)
+    asks = not (reading.asked and is_stale(reading.asked, facts))
+    if goes_by_index(facts) and not (index_stays(facts) and _MOVE_INDEX.isdisjoint(site.around.exported)):
+        budget.index_changes = True
+        budget.odd.clear()
+        budget.links.clear()
+    if budget.index_changes or not asks:
+        facts = _facts(Reading(site, budget, asks=asks), text)
     return facts
 
 

@@ -35,6 +35,11 @@ _OF_NAMES = frozenset(
 _OTHER_OUTPUT = ("--no-index", "--json", "-c", "--count", "--count-matches", "--path-separator", "--color", "--colors")
 _GIT_LOOKS_HERE = frozenset({"--no-pager", "-P", "--no-optional-locks"})
 _TRACKED = Selection(without=(".git",), tracked=True)
+_OF_INDEX = frozenset(
+    {"-c", "--cached", "-m", "--modified", "-d", "--deleted", "-z", "--full-name", "--deduplicate", "--error-unmatch"}
+)
+_RANGE = re.compile(r"\.\.|\^[!@-]|:")
+"""Of the words of `git diff`: two commits, or something else than one."""
 _PLAIN_PATH = re.compile(r"(?!.*\*\*)[A-Za-z0-9_./][A-Za-z0-9_./*-]*")
 _ENDING = re.compile(r"\\\.(?:(?P<one>[A-Za-z0-9_]+)|\((?P<several>[A-Za-z0-9_]+(?:\|[A-Za-z0-9_]+)+)\))\$")
 """`\\.py$`, and in extended expressions `\\.(js|ts)$`."""
@@ -138,7 +143,10 @@ def _changed(parsed: Parsed) -> tuple[Word, ...] | None:
     named = _listed(parsed, [operand for operand in parsed.operands if operand.at > end])
     gone = not _names_are_there(parsed)
     here = literal_word(".")
-    return named and tuple(here._replace(selection=replace(word.selection, gone=gone)) for word in named)
+    indexed = not gone and _compares_index(parsed)
+    return named and tuple(
+        here._replace(selection=replace(word.selection, gone=gone, indexed=indexed)) for word in named
+    )
 
 
 def _names_are_there(parsed: Parsed) -> bool:
@@ -152,8 +160,21 @@ def _names_are_there(parsed: Parsed) -> bool:
     if not compared and not parsed.has("--cached", "--staged"):
         return True
     filters = [value.literal or "D" for _, value in parsed.values("--diff-filter")]
-    leaves_out = bool(filters) and ("d" in filters[-1] or ("D" not in filters[-1] and filters[-1].isupper()))
+    leaves_out = (
+        bool(filters)
+        and "*" not in filters[-1]
+        and ("d" in filters[-1] or ("D" not in filters[-1] and filters[-1].isupper()))
+    )
     return leaves_out and len(compared) <= 1 and all(map(_ends_here, compared))
+
+
+def _compares_index(parsed: Parsed) -> bool:
+    """Whether no commit is what the changes lead to: it may hold a file that is no longer in the index."""
+    return not any(
+        _RANGE.search(text)
+        for operand in parsed.operands
+        for text in operand.word.stand_ins or (operand.word.literal or "..",)
+    )
 
 
 def _ends_here(revision: Word) -> bool:
@@ -182,7 +203,7 @@ def _searched(parsed: Parsed) -> tuple[Word, ...] | None:
     if parsed.profile.name == "git diff":
         return _changed(parsed)
     if parsed.profile.name.startswith("git"):
-        return (literal_word(".")._replace(selection=_TRACKED),)
+        return (literal_word(".")._replace(selection=replace(_TRACKED, indexed=_asks_index(parsed))),)
     first = 0 if parsed.has(*parsed.profile.instead) else 1
     roots = tuple(operand.word for operand in parsed.operands[first:]) or (literal_word("."),)
     selection = selection_for(parsed)
@@ -202,8 +223,14 @@ def _listed(parsed: Parsed, pathspecs: Sequence[Operand]) -> tuple[Word, ...] | 
     uses = draft.files or [FileUse("read", here, recursive=True, selection=WORK_TREE)]
     paths = [here if parsed.has("--full-name") else use.path for use in uses]
     return tuple(
-        path._replace(selection=replace(use.selection, tracked=True)) for path, use in zip(paths, uses, strict=True)
+        path._replace(selection=replace(use.selection, tracked=True, indexed=_asks_index(parsed)))
+        for path, use in zip(paths, uses, strict=True)
     )
+
+
+def _asks_index(parsed: Parsed) -> bool:
+    """Whether `git ls-files` prints only what is in the index."""
+    return parsed.profile.name == "git ls-files" and all(each.option.name in _OF_INDEX for each in parsed.options)
 
 
 def _passes_lines(parsed: Parsed) -> bool:
