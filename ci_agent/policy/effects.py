@@ -31,6 +31,8 @@ class Printed(NamedTuple):
 
     unless_there: tuple[Word, ...] = ()
     """When one of these is the path of something, only what is named is meant."""
+    changed: bool = False
+    """Of files that are as the index has them nothing is printed."""
 
 
 class UrlUse(NamedTuple):

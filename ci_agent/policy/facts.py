@@ -38,6 +38,9 @@ class FileFact(NamedTuple):
     selection: Selection = EVERYTHING
     tracked: bool = False
     """The top of a working tree: of what lies beneath, that is meant which git tracks."""
+    touched: tuple[Path, ...] | None = None
+    """Of what is tracked, only what differs from the index is meant, or lies at or beneath one of these, which the call
+    changes; None: all."""
     landing: tuple[Path, Path] | None = None
     """What is copied or moved here, and the operand that says where to: the path itself, or a folder that it is in."""
 

@@ -1,6 +1,7 @@
 """What git tracks: the top of a working tree, and the names in its index."""
 
 import os
+import stat
 import struct
 from functools import lru_cache
 from itertools import pairwise
@@ -15,6 +16,9 @@ _BEFORE_HASH: Final = 40
 _MAX_BYTES: Final = 64_000_000
 _MAX_LINK_BYTES: Final = 8_192
 _EXTENDED: Final = 0x4000
+_UNUSUAL: Final = 0x70
+"""Of the first byte of an entry's flags: further flags, and the stage of an unfinished merge."""
+_STAT: Final = struct.Struct(">IIIIII")
 
 
 def top_of(folder: Path) -> Path | None:
@@ -61,7 +65,7 @@ def parse_index(data: bytes, hash_size: int) -> tuple[str, ...] | None:
         signature, version, count = _HEADER.unpack_from(data)
         if signature != b"DIRC" or version not in (2, 3, 4):
             return None
-        names, end = _entries(data, version, count, hash_size)
+        names, _, end = _entries(data, version, count, hash_size)
     except (struct.error, ValueError, IndexError):
         return None
     is_whole = data[end : end + 4] not in (b"link", b"sdir") and not any(name.endswith(b"/") for name in names)
@@ -70,11 +74,56 @@ def parse_index(data: bytes, hash_size: int) -> tuple[str, ...] | None:
     return tuple(os.fsdecode(name) for name in names)
 
 
-def _entries(data: bytes, version: int, count: int, hash_size: int) -> tuple[list[bytes], int]:
+def is_unchanged(top: Path, name: str) -> bool:
+    """Whether a file is for certain as the index has it, so that `git diff` prints nothing of it.
+
+    Git looks at the content where it finds less than this: another time, size or inode, a file that was changed in the
+    second in which the index was written, or after it, and an entry of a kind of its own.
+    """
+    index = git_folder(top) / "index"
+    try:
+        written, now = index.stat(), os.lstat(top / name)
+    except (OSError, ValueError):
+        return False
+    known = _read_stats(str(index), (written.st_size, written.st_mtime_ns, written.st_ctime_ns, written.st_ino))
+    as_stored = _STAT.pack(
+        *(field & 0xFFFFFFFF for field in _seconds(now.st_ctime_ns) + _seconds(now.st_mtime_ns)),
+        now.st_ino & 0xFFFFFFFF,
+        now.st_size & 0xFFFFFFFF,
+    )
+    is_older = now.st_mtime_ns // 1_000_000_000 < written.st_mtime_ns // 1_000_000_000
+    return stat.S_ISREG(now.st_mode) and is_older and known.get(os.fsencode(name)) == as_stored
+
+
+def _seconds(time_ns: int) -> tuple[int, int]:
+    return time_ns // 1_000_000_000, time_ns % 1_000_000_000
+
+
+@lru_cache(maxsize=4)
+def _read_stats(path: str, state: tuple[int, int, int, int]) -> dict[bytes, bytes]:
+    """Times, inode and size of each entry of the usual kind, by its name."""
+    names = _read_index(path, state)
+    data = Path(path).read_bytes() if names is not None else b""
+    size = next((size for size in _HASH_SIZES if names is not None and parse_index(data, size) == names), None)
+    if size is None:
+        return {}
+    _, version, count = _HEADER.unpack_from(data)
+    found, starts, _ = _entries(data, version, count, size)
+    return {
+        name: data[at : at + 16] + data[at + 20 : at + 24] + data[at + 36 : at + 40]
+        for name, at in zip(found, starts, strict=True)
+        if not data[at + _BEFORE_HASH + size] & _UNUSUAL
+    }
+
+
+def _entries(data: bytes, version: int, count: int, hash_size: int) -> tuple[list[bytes], list[int], int]:
+    """Names, where each entry begins, and where the last ends."""
     names: list[bytes] = []
+    starts: list[int] = []
     at, before = _HEADER.size, b""
     for _ in range(count):
         start = at
+        starts.append(start)
         at += _BEFORE_HASH + hash_size
         (flags,) = struct.unpack_from(">H", data, at)
         at += 4 if flags & _EXTENDED else 2
@@ -88,7 +137,7 @@ def _entries(data: bytes, version: int, count: int, hash_size: int) -> tuple[lis
         names.append(before)
         # Entries of older versions are filled up to a multiple of eight bytes.
         at = end + 1 if version == 4 else start + (end - start + 8) // 8 * 8
-    return names, at
+    return names, starts, at
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:

@@ -20,6 +20,7 @@ from ci_agent.policy.gathering.printed_names import input_names, with_names
 from ci_agent.policy.gathering.reading import Reading, Scene
 from ci_agent.policy.gathering.site import Site
 from ci_agent.policy.gathering.stale_paths import stale_paths
+from ci_agent.policy.gathering.touched_files import with_touched_files
 from ci_agent.policy.shell.program import (
     BoundExceededError,
     Command,
@@ -91,7 +92,7 @@ def _facts(reading: Reading, text: str) -> tuple[Fact, ...]:
     try:
         facts.extend(_script(reading, text, Scene(site.workspace.root)))
         facts.extend(stale_paths(facts, reading.budget))
-        facts = with_landings(site, facts, reading.budget)
+        facts = list(with_touched_files(site, with_landings(site, facts, reading.budget)))
     except BoundExceededError as error:
         facts.append(UnknownFact(str(error), code="limit", argument="command"))
     return tuple(facts)

@@ -11,6 +11,30 @@ _PATCH = ("-p", "-u", "--patch", "-U", "--unified", "--patch-with-raw", "--patch
 _PATCH_TOO = ("--word-diff", "--word-diff-regex", "--color-words", "--cc", "-c", "-m", "--dd", "--remerge-diff", "-L")
 _SUMMARY = ("--stat", "--shortstat", "--numstat", "--dirstat", "--name-only", "--name-status", "--raw", "--summary")
 _SUMMARY_TOO = ("--compact-summary", "--cumulative", "--dirstat-by-file", "-X", "-s", "--no-patch", "--quiet")
+_OF_CHANGES = frozenset(
+    {"-p", "-u", "--patch", "-U", "--unified", "--stat", "--shortstat", "--numstat", "--summary", "--compact-summary"}
+    | {"--color", "--no-color", "--word-diff", "--color-words", "-w", "-b", "--ignore-all-space"}
+    | {
+        "--ignore-space-change",
+        "--ignore-blank-lines",
+        "--exit-code",
+        "--no-ext-diff",
+        "--no-textconv",
+        "--no-renames",
+        "--minimal",
+    }
+    | {
+        "--check",
+        "--patience",
+        "--histogram",
+        "--diff-algorithm",
+        "-W",
+        "--function-context",
+        "--no-prefix",
+        "--diff-filter",
+    }
+)
+"""With these alone, `git diff` prints of a file that changed nothing of another one."""
 _FROM_TOP = re.compile(r":(?:/|\(top\))[^./:*?\[(].*")
 _HUNKS = ("-p", "--patch", "-i", "--interactive", "-v", "--verbose")
 _NAMES = ("-l", "-L", "-q", "-c", "--files-with-matches", "--name-only", "--files-without-match", "--quiet", "--count")
@@ -22,7 +46,13 @@ def read_printed(parsed: Parsed, draft: Draft) -> None:
     if prints is not None and _prints(parsed, prints):
         candidates = _narrowing(parsed)
         if candidates is not None:
-            draft.printed.append(Printed(tuple(operand.word for operand in candidates)))
+            changed = parsed.profile.name == "git diff" and not candidates and _compares_with_index(parsed)
+            draft.printed.append(Printed(tuple(operand.word for operand in candidates), changed))
+
+
+def _compares_with_index(parsed: Parsed) -> bool:
+    """The files on the disk, and no other file is looked at to explain what is new in one."""
+    return all(found.option.name in _OF_CHANGES for found in parsed.options)
 
 
 def _prints(parsed: Parsed, prints: Prints) -> bool:
