@@ -85,6 +85,7 @@ LANGUAGES: Mapping[str, str] = {
     "pytest": "builds.read_pytest",
     "python_archive": "archives.read_python_archive",
     "python_versions": "builds.read_python_versions",
+    "sbt": "builds.read_sbt",
     "sed": "sed.read",
     "sftp": "web.read_sftp",
     "shell": "shells.read_shell",

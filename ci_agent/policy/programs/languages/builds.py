@@ -128,6 +128,21 @@ def read_cmake(parsed: Parsed, draft: Draft) -> None:
             draft.hazard(operand.at, "is an option of the build tool")
 
 
+_SBT_TASK = re.compile(r"(?!(?:eval|set|shell|console\w*|apply|iflast|onFailure)$)[~+]{0,2}[A-Za-z0-9_./:-]+")
+
+
+def read_sbt(parsed: Parsed, draft: Draft) -> None:
+    """A word is a command of sbt, and some with arguments are code (`eval 1`, `set x := y`)."""
+    for operand in parsed.operands:
+        text = operand.word.literal
+        words = (text or "").split()
+        tests = bool(words) and words[0].endswith(("testOnly", "testQuick", "runMain"))
+        if text is None or not (_SBT_TASK.fullmatch(text) or (tests and ";" not in text)):
+            draft.hazard(operand.at, HAZARDS["code"])
+    if not parsed.operands:
+        draft.doubt("the commands that sbt reads from its input are not known")
+
+
 def read_mvn(parsed: Parsed, draft: Draft) -> None:
     """`GROUP:PLUGIN:GOAL` runs a plugin that the project need not know, `exec:` a program."""
     for operand in parsed.operands:
