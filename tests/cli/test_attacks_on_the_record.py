@@ -99,6 +99,16 @@ def test_attack_take_the_record_away(attack: Attack, what: str) -> None:
     assert os.listdir(ran.temporary) == []
 
 
+def test_attack_take_the_whole_workspace_away(attack: Attack) -> None:
+    """The record is all that is there afterwards, and the call after it, which has nowhere to run, is on it."""
+    ran = attack('rm -rf "$PWD"')
+    (ran.workspace / "precious").write_text("precious")
+    assert ran.exit_code == 9
+    assert ran.statuses() == [(CALLS[0], "ok"), (CALLS[1], "error")]
+    assert json.loads((ran.workspace / "rec/t.json").read_text()) == ran.document
+    assert verify(ran.workspace / "rec/t.json") == []
+
+
 @pytest.mark.parametrize("what", PUT_ASIDE)
 def test_attack_have_the_record_written_elsewhere(attack: Attack, what: str) -> None:
     ran = attack(PUT_ASIDE[what])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
 
-from ci_agent.transcript.journal import read_journal, read_lines
+from ci_agent.transcript.journal import read_lines
 from ci_agent.transcript.verify import verify
 
 if TYPE_CHECKING:
@@ -187,11 +187,8 @@ def test_a_journal_that_a_neighbour_changes_ends_the_run_tampered(lab: "Lab", me
     assert done.code == 9, done.stderr
     document = json.loads(lab.transcript.read_text())
     assert (document["result"]["reason"], document["result"]["exit_code"]) == ("tampered", 9)
-    if meddle in (_edit, _truncate, _cut, _append, _garbage):
-        assert verify(lab.transcript) != []
-    else:
-        assert verify(lab.transcript) == []
-        assert [call["id"] for call in document["tool_calls"]] == ["one"]
+    assert verify(lab.transcript) == []
+    assert [call["id"] for call in document["tool_calls"]] == ["one"]
     assert lab.litter() == []
 
 
@@ -210,14 +207,17 @@ def _file_for_folder(lab: "Lab") -> None:
 
 @pytest.mark.hard
 @pytest.mark.parametrize("meddle", [_vanish, _move_folder, _file_for_folder], ids=lambda meddle: meddle.__name__)
-def test_a_record_whose_folder_is_gone_is_told_in_one_line(lab: "Lab", meddle: Meddle) -> None:
+def test_a_record_whose_folder_is_gone_is_put_back_or_aside(lab: "Lab", meddle: Meddle) -> None:
     done = _meddled(lab, meddle)
-    assert (done.code, done.stdout) == (3, b""), done.stderr
-    assert done.stderr.splitlines()[-1].startswith(f"ci-agent: the transcript '{lab.transcript}' cannot be written: ")
+    assert done.code == 9, done.stderr
     assert "Traceback" not in done.stderr
-    if meddle is _move_folder:  # nothing is lost: it is where it was taken to
-        records = read_journal(lab.folder / "moved" / "t.json.journal").records
-        assert (records[-1]["kind"], records[-1]["result"]["exit_code"]) == ("run_end", 9)
+    place = lab.transcript
+    if meddle is _file_for_folder:
+        [place] = Path(lab.environment["TMPDIR"]).glob("ci-agent-record-*/t.json")
+        assert done.document["result"]["error"].endswith(f"; it is '{place}'")
+    assert json.loads(place.read_text()) == done.document
+    assert verify(place) == []
+    assert [call["id"] for call in done.document["tool_calls"]] == ["one"]
 
 
 def _meddled(lab: "Lab", meddle: Meddle) -> Any:
