@@ -18,6 +18,11 @@ RULES = """
 - {id: secrets, deny: read, path: ["**/.env", "**/*.key", "private/**"]}
 """
 
+LISTED = """
+- {id: any, allow: bash, command: ["git **", "cd *", "{xargs,wc,cat,head,make,grep,read} **"], paths: [".", "**"], env: IFS}
+- {id: secrets, deny: read, path: ["**/.env"]}
+"""
+
 
 def _git(folder: Path, *arguments: str) -> None:
     subprocess.run(["git", "-c", "init.defaultBranch=main", *arguments], cwd=folder, check=True, capture_output=True)
@@ -200,10 +205,94 @@ def test_every_version_of_an_index_is_read(decided: Policy, put: Put, repository
     ],
 )
 def test_the_names_that_git_lists_are_those_of_its_pathspecs(
-    decided: Policy, put: Put, command: str, effect: str
+    decided: Policy, put: Put, workspace: Workspace, command: str, effect: str
 ) -> None:
     put(".env")
+    _git(workspace.root, "add", ".env")
     assert decided.decide("bash", {"command": command}).effect == effect
+
+
+LISTING = [
+    "git ls-files | xargs wc -l",
+    "git ls-files . | xargs cat",
+    "git ls-files -z | xargs -0 cat",
+    "git ls-files '*' | xargs wc -l",
+    "git ls-files | head -5 | xargs cat",
+    "wc -l $(git ls-files)",
+    "for f in $(git ls-files); do wc -l $f; done",
+    'git ls-files | while IFS= read -r f; do wc -l "$f"; done',
+    'git ls-files | while read -r f; do wc -l < "$f"; done',
+    "git diff --name-only --diff-filter=d origin/main | xargs wc -l",
+    "git diff --name-only --diff-filter=ACM HEAD~1 | xargs wc -l",
+    "git diff --name-only | xargs cat",
+    "cd src && git ls-files | xargs cat",
+    "cd src && git diff --name-only | xargs cat",
+]
+
+
+@pytest.mark.parametrize("command", LISTING)
+def test_a_file_that_git_does_not_track_is_not_among_the_names_that_it_lists(
+    policy: MakePolicy, put: Put, repository: Path, command: str
+) -> None:
+    decided = policy(LISTED)
+    put(".env")
+    put("src/.env")
+    put("node_modules/x/.env")
+    assert decided.decide("bash", {"command": command}).effect == "allow"
+    _git(repository, "add", "-f", ".env", "src/.env")
+    assert decided.decide("bash", {"command": command}).rule_id == "secrets"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git ls-files -o | xargs cat",
+        "git ls-files --others --exclude-standard | xargs cat",
+        "git ls-files -c -o | xargs cat",
+        "git ls-files --with-tree=HEAD~1 | xargs cat",
+        "git add -A && git ls-files | xargs cat",
+        "git stash pop; git ls-files | xargs cat",
+        "make index; git ls-files | xargs cat",
+        "git ls-files | xargs grep -r x .",
+        "git diff --name-only main | xargs cat",
+        "git diff --name-only --diff-filter=A* main | xargs cat",
+        "git diff --name-only --diff-filter=d main...HEAD | xargs cat",
+        "git diff --name-only --diff-filter=d HEAD^! | xargs cat",
+    ],
+)
+def test_what_may_name_other_files_than_the_index_is_denied(policy: MakePolicy, put: Put, command: str) -> None:
+    put(".env")
+    assert policy(LISTED).decide("bash", {"command": command}).effect == "deny"
+
+
+@pytest.mark.usefixtures("repository")
+@pytest.mark.parametrize("make", ["link", "link to a folder", "second name", "repository"])
+def test_a_tracked_name_that_leads_to_a_forbidden_file_is_seen(
+    policy: MakePolicy, put: Put, workspace: Workspace, make: str
+) -> None:
+    secret, name = put("private/.env"), workspace.root / "src/a.py"
+    if make == "link":
+        name.unlink()
+        name.symlink_to("../private/.env")
+    elif make == "link to a folder":
+        (workspace.root / "src/deep").rename(workspace.root / "gone")
+        (workspace.root / "src/deep").symlink_to("../private")
+    elif make == "second name":
+        name.unlink()
+        name.hardlink_to(secret)
+    else:
+        _git(workspace.root / "private", "init", "-q", ".")
+        _git(
+            workspace.root / "private", "-c", "user.name=x", "-c", "user.email=x", "commit", "-qm", "x", "--allow-empty"
+        )
+        _git(workspace.root, "add", "private")
+    assert policy(LISTED).decide("bash", {"command": "git ls-files | xargs cat"}).rule_id == "secrets"
+
+
+def test_an_index_that_another_variable_names_is_not_read(policy: MakePolicy, put: Put, repository: Path) -> None:
+    put(".env")
+    decided = policy(LISTED, exported=frozenset({"GIT_INDEX_FILE"}))
+    assert decided.decide("bash", {"command": "git ls-files | xargs cat"}).rule_id == "secrets"
 
 
 @pytest.mark.parametrize("command", ["git checkout -- ':!docs'", "git restore ':!docs'", "git rm ':(exclude)docs'"])

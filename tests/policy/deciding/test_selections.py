@@ -18,7 +18,7 @@ rules:
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
-    for name in (".git/config", ".env", "a.py", "sub/b.py", "sub/deep/inner/.env"):
+    for name in (".git/config", ".git/index", ".env", "a.py", "sub/b.py", "sub/deep/inner/.env"):
         (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
         (tmp_path / name).write_text("x")
     return tmp_path

@@ -29,10 +29,10 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("src/a.py", "src/b.py", "README.md", "sub/x.py", "list"):
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text("text\n")
-    _git(folder, "init", "-q")
-    _git(folder, "add", ".")
     (folder / ".env").write_text("secret\n")
     (folder / "outside.py").symlink_to("/etc/passwd")
+    _git(folder, "init", "-q")
+    _git(folder, "add", ".")
     return folder
 
 
