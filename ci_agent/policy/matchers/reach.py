@@ -118,7 +118,7 @@ class GlobIndex(Generic[Payload]):
 
     def __init__(self, entries: Iterable[tuple[AnchoredGlob, Payload]]) -> None:
         by_prefix: dict[Names, list[tuple[Wildcard | None, tuple[AnchoredGlob, Payload]]]] = {}
-        by_part: dict[Names, list[tuple[Wildcard | None, tuple[AnchoredGlob, Payload]]]] = {}
+        self._by_part: dict[Names, list[tuple[str, tuple[AnchoredGlob, Payload]]]] = {}
         self._by_name: dict[Names, dict[str, list[tuple[AnchoredGlob, Payload]]]] = {}
         for glob, payload in entries:
             part = _part_on_the_way(glob)
@@ -126,11 +126,10 @@ class GlobIndex(Generic[Payload]):
                 last = glob.tail[-1] if glob.tail else None
                 by_prefix.setdefault(glob.prefix, []).append((last, (glob, payload)))
             elif part.literal is None:
-                by_part.setdefault(glob.prefix, []).append((part, (glob, payload)))
+                self._by_part.setdefault(glob.prefix, []).append((part.longest, (glob, payload)))
             else:
                 self._by_name.setdefault(glob.prefix, {}).setdefault(part.literal, []).append((glob, payload))
         self._by_prefix = {prefix: WildcardIndex(entries) for prefix, entries in by_prefix.items()}
-        self._by_part = {prefix: WildcardIndex(entries) for prefix, entries in by_part.items()}
         self._sizes = sorted({len(prefix) for prefix in (*self._by_prefix, *self._by_part, *self._by_name)})
 
     def __bool__(self) -> bool:
@@ -148,8 +147,8 @@ class GlobIndex(Generic[Payload]):
             for name in dict.fromkeys(names[size:]) if by_name else ():
                 yield from by_name.get(name, ())
             if prefix in self._by_part:
-                parts = self._by_part[prefix]
-                yield from {id(found): found for name in names[size:] for found in parts.near(name)}.values()
+                way = "/".join(names[size:])
+                yield from [found for longest, found in self._by_part[prefix] if longest in way]
 
     def covering(self, names: Names) -> Iterator[Payload]:
         return (payload for glob, payload in self.near(names) if glob.covers(names))
