@@ -104,7 +104,7 @@ def _reasons(happened: Happened, settings: RunSettings) -> dict[ResultReason, st
     if happened.cancelled is not None:
         found["cancelled"] = happened.cancelled
     if happened.timed_out_after_s is not None:
-        found["timeout"] = f"the run took longer than {happened.timed_out_after_s:g} s"
+        found["timeout"] = f"the run took longer than {happened.timed_out_after_s:g} s{_what_was_waited_for(happened)}"
     if happened.bug is not None:
         found["internal_error"] = f"{type(happened.bug).__name__}: {happened.bug}"
     last = happened.last_answer
@@ -123,6 +123,16 @@ def _reasons(happened: Happened, settings: RunSettings) -> dict[ResultReason, st
     if not found and happened.output is not None and not happened.output.satisfied:
         found["schema_mismatch"] = f"the answer does not satisfy the output schema: {happened.output.problem}"
     return found
+
+
+def _what_was_waited_for(happened: Happened) -> str:
+    """The model, if the time was up while it was asked; as the end of a sentence."""
+    *before, last = happened.messages or (None,)
+    if not (before and isinstance(last, AssistantMessage) and last.stop_reason == "aborted"):
+        return ""
+    waited_s = (last.timestamp - before[-1].timestamp).total_seconds()
+    what = "an answer that the model had not finished" if last.content else "the model, which did not answer"
+    return f", the last {waited_s:.0f} s of them waiting for {what}"
 
 
 def _is_whole(output: StructuredOutput | None) -> bool:

@@ -144,7 +144,8 @@ def _connection(wanted: Wanted, provider: str, model_id: str) -> Check:
     try:
         socket.create_connection((parts.hostname or "", port), _CONNECT_TIMEOUT_S).close()
     except OSError as error:
-        return Check("connection", "missing", f"{parts.hostname}:{port} cannot be reached: {error.strerror or error}")
+        why = f"{error.strerror or error}{f': is {provider} running?' if server.local else ''}"
+        return Check("connection", "missing", f"{parts.hostname}:{port} cannot be reached: {why}")
     return Check("connection", "ok", f"{parts.hostname}:{port} can be reached")
 
 

@@ -1,7 +1,7 @@
 """Why a run ended: several things can be true at once, and one of them counts."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -9,7 +9,7 @@ import pytest
 from ci_agent import RunSettings, load_policy
 from ci_agent.ending import Happened, conclude_run
 from ci_agent.exit_codes import ToolCallCounts
-from ci_agent.messages import AssistantMessage, TextContent, Usage
+from ci_agent.messages import AssistantMessage, TextContent, Usage, UserMessage
 from ci_agent.run_hooks.structured_output import StructuredOutput
 from ci_agent.transcript.run_facts import RunEnding
 
@@ -17,6 +17,9 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 ANSWER = AssistantMessage((TextContent("Done."),), "stop", "p", "m", "a", NOW)
 FAILED = AssistantMessage((), "error", "p", "m", "a", NOW, error_message="overloaded", error_retryable=True)
 CUT_OFF = AssistantMessage((TextContent("Do"),), "length", "p", "m", "a", NOW, Usage(output_tokens=7))
+ASKED = UserMessage((TextContent("Go."),), NOW - timedelta(seconds=28))
+ABORTED = AssistantMessage((), "aborted", "p", "m", "a", NOW)
+TIMED_OUT = "the run took longer than 30 s, the last 28 s of them waiting for"
 CUT_OFF_ERROR = (
     "the answer was cut off at its maximum length (7 tokens): raise --max-output-tokens, or ask for a shorter answer"
 )
@@ -61,6 +64,14 @@ def settings(tmp_path: Path) -> RunSettings:
         (replace(FINE, limit="9 turns"), RunEnding("limit", 6, error="9 turns")),
         (replace(FINE, stopped_by="trap", denial_fails=True), RunEnding("stopped", 5, error="trap")),
         (replace(FINE, timed_out_after_s=2.5), RunEnding("timeout", 124, error="the run took longer than 2.5 s")),
+        (
+            replace(FINE, messages=(ASKED, ABORTED), timed_out_after_s=30),
+            RunEnding("timeout", 124, error=f"{TIMED_OUT} the model, which did not answer"),
+        ),
+        (
+            replace(FINE, messages=(ASKED, replace(ABORTED, content=ANSWER.content)), timed_out_after_s=30),
+            RunEnding("timeout", 124, error=f"{TIMED_OUT} an answer that the model had not finished"),
+        ),
         (replace(FINE, bug=KeyError("x")), RunEnding("internal_error", 70, error="KeyError: 'x'")),
         (replace(FINE, cancelled="received SIGTERM", signal=15), RunEnding("cancelled", 143, error="received SIGTERM")),
         (replace(FINE, cancelled="enough"), RunEnding("cancelled", 130, error="enough")),

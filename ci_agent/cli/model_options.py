@@ -19,6 +19,7 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 _SECONDS = Amount(min=0, min_open=True)
 _COUNT = Count()
 _DEFAULTS = ModelSettings()
+_FIRST_BYTE_S = _DEFAULTS.first_byte_timeout_s
 
 _OPTIONS = (
     option("--model", metavar="PROVIDER:MODEL", help="The model to ask."),
@@ -49,11 +50,18 @@ _OPTIONS = (
     option("--ca-file", metavar="FILE", help="Trust the certificates in FILE in place of the usual ones."),
     option("--allow-http", is_flag=True, help="Allow a --base-url on another machine that is not encrypted."),
     option(
+        "--first-byte-timeout",
+        type=_SECONDS,
+        metavar="SECONDS",
+        default=_FIRST_BYTE_S,
+        help=f"How long the model's server may take to begin its answer. [default: {_FIRST_BYTE_S:g}]",
+    ),
+    option(
         "--idle-timeout",
         type=_SECONDS,
         metavar="SECONDS",
         default=_DEFAULTS.idle_timeout_s,
-        help=f"Longest silence of the model's server within an answer. [default: {_DEFAULTS.idle_timeout_s:g}]",
+        help=f"Longest silence of the server once its answer has begun. [default: {_DEFAULTS.idle_timeout_s:g}]",
     ),
     option(
         "--request-timeout",
@@ -97,6 +105,7 @@ def read_model_settings(flags: Mapping[str, Any]) -> ModelSettings:
         models_file=None if flags["models_file"] is None else Path(flags["models_file"]),
         ca_file=None if flags["ca_file"] is None else Path(flags["ca_file"]),
         allow_http=flags["allow_http"],
+        first_byte_timeout_s=flags["first_byte_timeout"],
         idle_timeout_s=flags["idle_timeout"],
         request_timeout_s=flags["request_timeout"],
         attempts=flags["attempts"],

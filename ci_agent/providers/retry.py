@@ -35,7 +35,8 @@ def next_wait_s(
     """Seconds until the next attempt after the `attempt`th has failed. `random` gives numbers from 0 to 1."""
     if not failure.retryable:
         return GiveUp("")
-    if attempt >= policy.attempts or (failure.kind == "empty" and attempt >= _EMPTY_ANSWERS):
+    is_last = attempt >= policy.attempts and (policy.attempts == 1 or waited_s >= failure.may_be_starting_s)
+    if is_last or (failure.kind == "empty" and attempt >= _EMPTY_ANSWERS):
         return GiveUp(f"gave up after {attempt} attempts" if attempt > 1 else "")
     asked = failure.retry_after_s
     if asked is not None and asked > policy.longest_wait_s:

@@ -1,16 +1,17 @@
 """Models that a server runs: where it is, with which key, over which API."""
 
 from collections.abc import Mapping
+from urllib.parse import urlsplit
 
 from ci_agent.errors import ConfigurationError
 from ci_agent.provider import Model, StreamFn
 from ci_agent.providers.catalog import Catalog
 from ci_agent.providers.network.exchange import PhaseLimits
 from ci_agent.providers.network.http import Transport, TransportSettings
-from ci_agent.providers.network.web_origin import check_base_url
+from ci_agent.providers.network.web_origin import check_base_url, is_loopback
 from ci_agent.providers.outside import Outside
 from ci_agent.providers.retry import RetryPolicy
-from ci_agent.providers.servers import SERVERS, Server, endpoint_of, key_of
+from ci_agent.providers.servers import SERVERS, Server, endpoint_of, key_of, key_variable
 from ci_agent.providers.settings import ModelSettings
 from ci_agent.providers.stream import Access, Surroundings, create_api_stream
 from ci_agent.providers.wire.api import Target
@@ -46,8 +47,11 @@ class ServedModels:
             raise ConfigurationError(f"the base URL for {server.word} {problem}") from None
         url = check_base_url(endpoint.base_url, allow_http=self._settings.allow_http)
         key = _checked(api_key or key_of(server, self._environment), server)
+        about_key = _about_key("--api-key-file" if api_key else key_variable(server, self._environment), server)
         target = Target(model, endpoint.api.name, self._catalog.facts_of(model))
-        return create_api_stream(endpoint.api, target, Access(url, key), self._around)
+        is_local = server.local and is_loopback(urlsplit(url).hostname or "")
+        access = Access(url, key, about_key, server.word if is_local else None)
+        return create_api_stream(endpoint.api, target, access, self._around)
 
     def close(self) -> None:
         self._around.transport.close()
@@ -64,6 +68,12 @@ def _transport_settings(settings: ModelSettings, environment: Mapping[str, str])
             whole=settings.request_timeout_s,
         ),
     )
+
+
+def _about_key(source: str | None, server: Server) -> str:
+    if source is not None:
+        return f"the key that was refused is that of {source}"
+    return f"no key was sent: set {' or '.join(server.key_variables)}, or give a file with --api-key-file"
 
 
 def _checked(key: str | None, server: Server) -> str | None:

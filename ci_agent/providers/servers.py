@@ -74,8 +74,18 @@ def key_of(server: Server, environment: Mapping[str, str]) -> str | None:
     return _first(environment, server.key_variables)
 
 
+def key_variable(server: Server, environment: Mapping[str, str]) -> str | None:
+    """The first of the server's variables that has a key."""
+    return _first_set(environment, server.key_variables)
+
+
 def _first(environment: Mapping[str, str], names: tuple[str, ...]) -> str | None:
-    return next((environment[name].strip() for name in names if environment.get(name, "").strip()), None)
+    name = _first_set(environment, names)
+    return None if name is None else environment[name].strip()
+
+
+def _first_set(environment: Mapping[str, str], names: tuple[str, ...]) -> str | None:
+    return next((name for name in names if environment.get(name, "").strip()), None)
 
 
 # The table

@@ -28,8 +28,9 @@ class ModelSettings:
     """Whether a key may travel unencrypted to another machine."""
     connect_timeout_s: float = 10.0
     first_byte_timeout_s: float = 120.0
+    """Until an answer begins, and not its headers alone."""
     idle_timeout_s: float = 60.0
-    """Longest silence within an answer."""
+    """Longest silence once it has begun."""
     request_timeout_s: float = 600.0
     attempts: int = 5
     """For each request, the first included."""

@@ -40,6 +40,12 @@ from ci_agent.terminal import one_line
 _KEY = "[the key]"
 _LONG_KEY = 16
 
+_STARTS_WITHIN_S = 30.0
+"""Of a server that was started a moment ago, until it listens."""
+_LOADS_WITHIN_S = 300.0
+"""Of a large model, from a slow disk."""
+_UNAVAILABLE = 503
+
 
 @dataclass(frozen=True, slots=True)
 class Access:
@@ -47,6 +53,10 @@ class Access:
     """Checked, without a slash at its end."""
     key: str | None = field(repr=False)
     """None: the server wants none."""
+    about_key: str = ""
+    """Whence the key is, or that there is none: for whoever reads that it was refused."""
+    local_server: str | None = None
+    """What runs on this machine and is asked; None: it is elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +114,7 @@ class _ApiStream:
             try:
                 yield from self._ask(request, attempt.assembly, cancel)
             except ApiError as error:
-                failure = _tellable(error, self.access.key)
+                failure = _in_place(_tellable(error, self.access.key), self.access)
                 lesser = None if self.api.relax is None else self.api.relax(request, failure)
                 if lesser is not None:
                     self.complaints.append(failure)
@@ -115,9 +125,8 @@ class _ApiStream:
                 if isinstance(wait_s, GiveUp):
                     raise _explained(failure, wait_s) from None
                 number += 1
-                yield StreamNotice(
-                    "retry", f"attempt {number} of {self.around.policy.attempts} in {wait_s:.1f} s: {failure.message}"
-                )
+                attempts = f" of {self.around.policy.attempts}" if number <= self.around.policy.attempts else ""
+                yield StreamNotice("retry", f"attempt {number}{attempts} in {wait_s:.1f} s: {failure.message}")
                 cancel.wait(wait_s)
                 cancel.raise_if_cancelled()
                 waited_s += wait_s
@@ -248,6 +257,20 @@ def _is_error(answer: Json) -> bool:
 def _tellable(failure: ApiError, key: str | None) -> ApiError:
     """In one line that is safe to print, and without the key: some servers send it back with their complaint."""
     return replace(failure, message=one_line(without_key(failure.message, key), MAX_MESSAGE))
+
+
+def _in_place(failure: ApiError, access: Access) -> ApiError:
+    """The failure with what one knows of it who knows whom was asked and with which key."""
+    if failure.kind == "auth" and access.about_key:
+        return replace(failure, message=f"{failure.message} ({access.about_key})")
+    if access.local_server is None:
+        return failure
+    if failure.nobody_listens:
+        message = f"{failure.message}: is {access.local_server} running?"
+        return replace(failure, message=message, may_be_starting_s=_STARTS_WITHIN_S)
+    if failure.status == _UNAVAILABLE and "loading" in failure.message.lower():
+        return replace(failure, may_be_starting_s=_LOADS_WITHIN_S)
+    return failure
 
 
 def without_key(text: str, key: str | None) -> str:

@@ -238,10 +238,10 @@ def test_a_script_that_ends_with_a_wrong_answer_is_told_what_is_wrong_with_it(
     (workspace / "schema.json").write_text('{"type": "object", "required": ["n"]}')
     flags = ["--policy", "read-only", "--output-schema", "schema.json"]
     code, document = run_json(*flags, "--model", script("turns: [{text: '{}'}]"), "Count.")
-    assert (code, document["result"]["error"]) == (
-        4,
+    assert code == 4
+    assert document["result"]["error"] == (
         "the script script.yaml has 1 turn, and the answer of the last was not taken (Your answer does not satisfy the "
-        "output schema: - n: missing, and required): mend it, or add a turn that answers again",
+        "output schema: - n: missing, and required): mend it, or add a turn that answers again"
     )
 
 

@@ -2,6 +2,7 @@
 
 import json
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -39,6 +40,58 @@ def run(ci_agent: "CIAgent") -> Run:
 def reading(path: str) -> dict[str, Any]:
     function = {"name": "read", "arguments": json.dumps({"path": path})}
     return {"tool_calls": [{"index": 0, "id": "c1", "type": "function", "function": function}]}
+
+
+@pytest.mark.parametrize(
+    ("flags", "env", "said"),
+    [
+        ((), WITH_KEY, "(the key that was refused is that of OPENAI_API_KEY)"),
+        (("--api-key-file", "key"), {}, "(the key that was refused is that of --api-key-file)"),
+        ((), {}, "(no key was sent: set OPENAI_API_KEY, or give a file with --api-key-file)"),
+    ],
+)
+def test_a_refused_key_is_told_by_where_it_came_from(
+    faults: "Faults", run: Run, tmp_path: Path, flags: tuple[str, ...], env: dict[str, str], said: str
+) -> None:
+    (tmp_path / "ws" / "key").write_text(KEY)
+    code, document, _ = run(faults.serve(faults.error(401, "No.")), *flags, env=env)
+    assert (code, document["result"]["error"]) == (4, f"HTTP 401: No. {said}")
+
+
+def test_a_local_server_that_is_loading_is_waited_for(faults: "Faults", ci_agent: "CIAgent") -> None:
+    loading = faults.error(503, "Loading model", retry_after_ms="1")
+    server = faults.serve(*[loading] * 7, faults.answer("There."))
+    flags = ("--policy", "read-only", "--model", "llamacpp:m", "--base-url", f"{server.url}/v1", "--output", "text")
+    done = ci_agent("run", *flags, "Hello.")
+    assert (done.returncode, done.stdout) == (0, "There.\n"), done.stderr
+    assert "attempt 5 of 5 in 0.0 s" in done.stderr
+    assert "attempt 8 in 0.0 s" in done.stderr
+
+
+def test_a_local_server_that_is_not_there_is_asked_about(ci_agent: "CIAgent") -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    flags = ("--policy", "read-only", "--model", "ollama:m", "--base-url", f"http://127.0.0.1:{port}")
+    done = ci_agent("run", *flags, "--attempts", "1", "Hello.")
+    assert done.returncode == 4
+    assert "Connection refused: is ollama running?" in done.stderr
+    doctor = ci_agent("doctor", *flags)
+    assert f"127.0.0.1:{port} cannot be reached: Connection refused: is ollama running?" in doctor.stdout
+
+
+@pytest.mark.parametrize("head_first", [False, True])
+def test_a_server_that_says_nothing_is_left(faults: "Faults", run: Run, head_first: bool) -> None:
+    head = [faults.head(200, content_type="text/event-stream", transfer_encoding="chunked")] if head_first else []
+    server = faults.serve([*head, "hang"], [*head, "hang"])
+    limits = ("--first-byte-timeout", "0.2", "--attempts", "1")
+    code, document, _ = run(server, *limits)
+    assert code == 4
+    assert "0.2 s" in document["result"]["error"]
+    code, document, _ = run(server, "--timeout", "1")
+    assert (code, document["result"]["error"]) == (
+        124,
+        "the run took longer than 1 s, the last 1 s of them waiting for the model, which did not answer",
+    )
 
 
 def test_a_tool_call_and_an_answer(faults: "Faults", run: Run, workspace: Path) -> None:

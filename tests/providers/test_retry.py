@@ -44,3 +44,10 @@ def test_an_empty_answer_is_asked_for_once_more() -> None:
 def test_what_waiting_cannot_help_is_not_tried_again(asked: float | None) -> None:
     final = ApiError("quota", "x", retryable=False, retry_after_s=asked)
     assert next_wait_s(POLICY, final, 1, 0.0, lambda: 0.0) == GiveUp("")
+
+
+def test_a_server_that_may_be_starting_is_waited_for_beyond_the_attempts() -> None:
+    starting = ApiError("connection", "x", retryable=True, may_be_starting_s=30.0)
+    assert next_wait_s(POLICY, starting, 5, 7.5, lambda: 0.0) == 8.0
+    assert next_wait_s(POLICY, starting, 8, 31.5, lambda: 0.0) == GiveUp("gave up after 8 attempts")
+    assert next_wait_s(RetryPolicy(attempts=1), starting, 1, 0.0, lambda: 0.0) == GiveUp("")

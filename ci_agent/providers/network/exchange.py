@@ -45,6 +45,8 @@ Piece: TypeAlias = Connected | Head | bytes | End | ApiError
 Work: TypeAlias = Callable[[Callable[[Piece], None]], None]
 """Does the request and hands over each piece as it comes. What it raises is a bug."""
 
+_SILENCE = "the server said nothing for {:g} s in the middle of its answer"
+
 _LINGER_S = 0.2
 """How long the end of a response is waited for that was read but for its last bytes: then its connection can be used
 again."""
@@ -83,13 +85,13 @@ class Exchange:
 
     def chunks(self) -> Iterator[bytes]:
         """The body; raises ApiError, and Cancelled when the run is."""
-        within = self._limits.first_byte
+        complaint, within = "the server said nothing for {:g} s after it had taken the request", self._limits.first_byte
         while True:
-            piece = self._next("the server said nothing for {:g} s in the middle of its answer", within)
+            piece = self._next(complaint, within)
             if isinstance(piece, End):
                 return
             if isinstance(piece, bytes):
-                within = self._limits.idle
+                complaint, within = _SILENCE, self._limits.idle
                 yield piece
 
     def hurry(self, within_s: float) -> None:

@@ -26,6 +26,9 @@ from ci_agent.providers.wire.failures import ApiError
 MAX_ERROR_BYTES = 64 * 1024
 _MAX_REDIRECTS = 3
 _NO_PROXY = "give it as http://HOST:PORT"
+_NO_TLS = re.compile("WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|RECORD_LAYER_FAILURE|UNKNOWN_PROTOCOL")
+"""What OpenSSL makes of an answer that is no TLS."""
+_NO_SUCH_HOST = re.compile("Name or service not known|nodename nor servname|No address associated", re.IGNORECASE)
 _REFUSED_BY_PROXY = re.compile(r"4[0-9]{2}\b")
 
 
@@ -282,7 +285,12 @@ def _failure(url: str, error: Exception) -> ApiError:
         return ApiError("connection", f"{problem}: {advice}", retryable=False)
     if isinstance(error, httpx.ProxyError) and _REFUSED_BY_PROXY.match(str(error)):
         return ApiError("connection", f"{problem}: the proxy does not let it through", retryable=False)
-    return ApiError("connection", problem, retryable=True)
+    if _NO_TLS.search(problem):
+        advice = "does the server speak TLS? One that does not is asked by http://"
+        return ApiError("connection", f"{problem}: {advice}", retryable=False)
+    if _NO_SUCH_HOST.search(problem):
+        problem = f"{problem}: is the name of the server right?"
+    return ApiError("connection", problem, retryable=True, nobody_listens="Connection refused" in problem)
 
 
 def _cause(error: Exception) -> str:

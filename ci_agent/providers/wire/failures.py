@@ -38,6 +38,10 @@ class ApiError(Exception):
     """How long the server asked to wait; None: it did not say."""
     status: int | None = None
     """HTTP status, or the one that an error in a stream stands for; None: there is none."""
+    nobody_listens: bool = False
+    """The connection was refused: nothing was sent."""
+    may_be_starting_s: float = 0.0
+    """How long a server on this machine is waited for, whatever the number of attempts."""
 
     def __str__(self) -> str:
         return self.message

@@ -128,6 +128,23 @@ def test_what_is_no_http_is_a_failure(faults: "Faults", client: "Client", answer
     assert (error.kind, len(error.message) < 500) == ("connection", True)
 
 
+def test_a_server_without_tls_is_not_asked_again_and_what_to_do_is_said(client: "Client") -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            connection = server.accept()[0]
+            connection.recv(10_000)
+            connection.sendall(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n")
+            connection.close()
+
+        answering = threading.Thread(target=answer)
+        answering.start()
+        error = refused(client.transport(), f"https://127.0.0.1:{server.getsockname()[1]}")
+        answering.join()
+    assert (error.kind, error.retryable) == ("connection", False)
+    assert error.message.endswith(": does the server speak TLS? One that does not is asked by http://")
+
+
 # Time
 
 
@@ -158,7 +175,7 @@ def test_a_handshake_that_never_ends_is_left(client: "Client") -> None:
 def test_a_head_without_a_body_is_left(faults: "Faults", client: "Client") -> None:
     server = faults.serve([faults.head(200, content_length="5"), "hang"])
     error = refused(client.transport(limits(first_byte=0.1)), server.url)
-    assert error.message == "the server said nothing for 0.1 s in the middle of its answer"
+    assert error.message == "the server said nothing for 0.1 s after it had taken the request"
 
 
 def test_silence_in_the_middle_is_left(faults: "Faults", client: "Client") -> None:
