@@ -20,12 +20,22 @@ _MAX_COLONS = 8
 
 def use_revision(draft: Draft, word: Word, at: int, dash_dash: int | None) -> None:
     """`REV:PATH` and `:PATH` read the path; without a `--` behind it, git takes a word for a path too."""
+    if dash_dash is None and _begins_revision(word):
+        draft.doubt(f"{word.text} may be a file to git: put `--` behind it")
     for choice in _values(word, before_dashes=dash_dash is None or at < dash_dash):
-        known_revision = dash_dash is not None and at < dash_dash and choice.literal is not None
+        before_dashes = dash_dash is not None and at < dash_dash
+        known_revision = before_dashes and (choice.literal is not None or _begins_revision(choice))
         if not known_revision and not (word.stand_ins and choice.literal == HASH):
             use_pathspec(draft, choice, "read")
         if dash_dash is None or at < dash_dash:
             _use_paths_in(draft, choice, at)
+
+
+def _begins_revision(word: Word) -> bool:
+    """Its beginning is known, and no option, no exclusion and no path in a revision. What follows may name such a path:
+    where the command prints what is there, it counts as printing any file that is tracked."""
+    known = word.kind == "unknown" and not (word.splits or word.stand_ins or word.beneath)
+    return known and word.prefix[:1].isalnum() and ":" not in word.prefix
 
 
 def _values(word: Word, *, before_dashes: bool) -> Sequence[Word]:

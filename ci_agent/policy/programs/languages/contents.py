@@ -76,6 +76,8 @@ def _narrowing(parsed: Parsed) -> list[Operand] | None:
     has_pattern = "pattern" in parsed.profile.operands.leading and not parsed.has(*parsed.profile.instead)
     operands = parsed.operands[1 if has_pattern else 0 :]
     end = parsed.dash_dash
+    if end is not None and any(operand.at < end and _may_name_path(operand) for operand in operands):
+        return []
     if end is not None and any(operand.at > end and _is_path(operand) for operand in operands):
         return None
     before = [operand for operand in operands if end is None or operand.at < end]
@@ -89,6 +91,11 @@ def _is_path(operand: Operand) -> bool:
     """Exclusions, and the top itself, leave the rest."""
     text = operand.word.prefix or operand.word.text
     return not text.startswith(":") or _FROM_TOP.fullmatch(text) is not None
+
+
+def _may_name_path(operand: Operand) -> bool:
+    """A revision of which only the beginning is known may be `REV:PATH`, which is printed whatever paths follow."""
+    return operand.word.kind == "unknown" and not operand.word.stand_ins
 
 
 def _is_pattern(operand: Operand) -> bool:

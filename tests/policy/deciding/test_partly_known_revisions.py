@@ -1,0 +1,71 @@
+"""Revisions of which only the beginning is known: a `--` behind them says that they are no files."""
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ci_agent.policy.decide import Policy
+from ci_agent.workspace import Workspace
+
+MakePolicy = Callable[..., Policy]
+Put = Callable[..., Path]
+
+_RULES = """
+- {id: git, allow: bash, command: ["git **"], paths: [".", "**"]}
+- {id: secrets, deny: read, path: "**/.env"}
+"""
+
+
+@pytest.fixture
+def decided(policy: MakePolicy, put: Put, workspace: Workspace) -> Policy:
+    put("README.md")
+    put(".env")
+    subprocess.run(["git", "init", "-q"], cwd=workspace.root, check=True)
+    subprocess.run(["git", "add", "-A"], cwd=workspace.root, check=True)
+    return policy(_RULES)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        'git log --oneline "v$X..HEAD" --',
+        'git log --oneline "refs/tags/$(git describe --tags --abbrev=0)..HEAD" --',
+        'git log "origin/$BRANCH" -- README.md',
+        'git diff --stat "origin/$BRANCH" --',
+        'git blame "v$X" -- README.md',
+    ],
+)
+def test_a_revision_before_a_double_dash_is_no_file(decided: Policy, command: str) -> None:
+    assert decided.decide("bash", {"command": command}).effect == "allow"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        'git log --oneline "v$X..HEAD"',
+        'git log "$X" --',
+        'git log "-$X" --',
+        'git log "--$X" --',
+        'git log ":$X" --',
+        'git log "HEAD:$X" --',
+        "git log v$X --",
+        'git log "v$X" -- "$Y"',
+        'git show "HEAD$X" --',
+        'git show "HEAD$X" -- README.md',
+        'git diff "v$X" --',
+        'git diff "v$X" -- README.md',
+        'git log -p "v$X" --',
+        'git cat-file -p "HEAD$X"',
+        'git grep x "v$X" -- README.md',
+        'git archive "v$X" -- README.md',
+        'git diff --no-index "v$X" README.md',
+    ],
+)
+def test_it_may_be_an_option_a_file_or_a_path_in_a_revision(decided: Policy, command: str) -> None:
+    assert decided.decide("bash", {"command": command}).effect == "deny"
+
+
+def test_the_denial_tells_what_helps(decided: Policy) -> None:
+    assert "put `--` behind it" in str(decided.decide("bash", {"command": 'git log "v$X..HEAD"'}))
