@@ -80,6 +80,12 @@ class Draft:
         if text.literal is None:
             self.doubt(f"the commands in {text.text} are not known")
 
+    def _start_in(self, folder: Word) -> None:
+        """What is started works where the program does (`uv run --directory sub cat x`)."""
+        self.commands = [each if each.folder else each._replace(folder=folder) for each in self.commands]
+        if self.scripts:
+            self.doubt(f"which files the commands mean that run in {folder.text} is not known")
+
     def work_in(self, folder: Word) -> None:
         """Later folders are relative to earlier ones."""
         before = self.folder.literal if self.folder else None
@@ -91,6 +97,8 @@ class Draft:
             self.folder = literal_word(f"{before}/{folder.text}", folder.span)
 
     def finished(self) -> Effects:
+        if self.folder is not None:
+            self._start_in(self.folder)
         return Effects(
             files=tuple(self.files),
             urls=tuple(self.urls),

@@ -33,6 +33,11 @@ SYSTEM_FOLDERS = frozenset({"/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr
 _FOLDERS_ADD_UP = frozenset({"make", "ruby"})
 """To these, a second `-C` is relative to the first; to others it may stand in its place."""
 
+_OTHER_FOLDERS = frozenset(
+    ("-w", "--workspace", "-ws", "--workspaces", "-r", "--recursive", "-F", "--filter", "--filter-prod")
+)
+"""With these, npm and pnpm start a command in the folder of each workspace."""
+
 _T = TypeVar("_T")
 
 MAX_ALTERNATIVES = 64
@@ -142,6 +147,10 @@ def _interpret(words: tuple[Word, ...], input_names: tuple[Word, ...] | None) ->
     draft = Draft(input_names=input_names)
     for level in levels:
         _apply(level, draft, last=level is levels[-1])
+    if draft.commands and levels[0].profile.name in ("npm", "pnpm"):
+        for found in levels[0].options:
+            if found.option.name in _OTHER_FOLDERS:
+                draft.hazard(found.at, "runs the command in other folders")
     return draft.finished()
 
 

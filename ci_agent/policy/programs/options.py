@@ -47,6 +47,8 @@ class Parsed:
     """The words of one program, or of one subcommand, sorted."""
 
     profile: Profile
+    start: int = 0
+    """The index of the word behind the program's name, or the subcommand's."""
     options: list[Found] = field(default_factory=list)
     operands: list[Operand] = field(default_factory=list)
     dash_dash: int | None = None
@@ -82,7 +84,7 @@ class Parsed:
 
 def parse(profile: Profile, words: Sequence[Word], start: int) -> Parsed:
     """Sort the words from `start` on. A subcommand, and all that follows it, ends up among the operands."""
-    parsed = Parsed(profile)
+    parsed = Parsed(profile, start)
     first_only = not profile.syntax.permutes or bool(profile.commands)
     has_options, delegates = profile.syntax.options, profile.delegates
     position = start

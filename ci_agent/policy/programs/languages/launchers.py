@@ -46,6 +46,26 @@ def split_assignments(words: Sequence[Word]) -> tuple[list[tuple[str, Word]], li
     return assignments, []
 
 
+def read_sudo(parsed: Parsed, draft: Draft) -> None:
+    """`sudo NAME=value COMMAND`: what is set reaches the command."""
+    assignments, command = split_assignments([operand.word for operand in parsed.operands])
+    draft.commands.clear()
+    draft.run(command, assignments)
+
+
+def read_elsewhere(parsed: Parsed, draft: Draft) -> None:
+    """`pkexec` works in the home folder of another user, `systemd-run` at the root, unless they are told to stay."""
+    stays = ("--keep-cwd",) if parsed.profile.name == "pkexec" else ("--same-dir", "-d", "--scope")
+    if draft.commands and not parsed.has(*stays):
+        draft.doubt(f"in which folder the command of {parsed.profile.name} works is not known: add {stays[0]}")
+
+
+def read_everywhere(parsed: Parsed, draft: Draft) -> None:
+    """`lerna exec`: in the folder of each package, so that a rule has to spell it."""
+    if parsed.operands:
+        draft.hazard(parsed.start - 1, "runs the command in other folders")
+
+
 def read_trace(parsed: Parsed, draft: Draft) -> None:
     """`strace -o '|COMMAND'` runs it, and so does `!COMMAND`."""
     for _, value in parsed.values("-o", "--output"):

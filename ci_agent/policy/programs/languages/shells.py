@@ -76,6 +76,9 @@ def read_parallel(parsed: Parsed, draft: Draft) -> None:
 def read_su(parsed: Parsed, draft: Draft) -> None:
     """`su - USER ARGUMENT...`: the arguments are options of the shell."""
     words = [operand for operand in parsed.operands if operand.word.literal != "-"]
+    for operand in parsed.operands:
+        if operand not in words:
+            draft.hazard(operand.at, "works in the home folder")
     for operand in words[1:]:
         draft.hazard(operand.at, "is an argument of the shell that is started")
 
