@@ -182,11 +182,11 @@ def test_every_version_of_an_index_is_read(decided: Policy, put: Put, repository
     _git(repository, "add", "src", "zz/server.key")
     _git(repository, "add", "-N", "zz/new")
     _git(repository, "update-index", "--index-version", version)
-    denial = decided.decide("bash", {"command": "git diff"})
+    denial = decided.decide("bash", {"command": "git diff --cached"})
     assert denial.rule_id == "secrets"
     (repository / "zz/server.key").unlink()
     _git(repository, "add", "-u")
-    assert decided.decide("bash", {"command": "git diff"}).effect == "allow"
+    assert decided.decide("bash", {"command": "git diff --cached"}).effect == "allow"
 
 
 @pytest.mark.parametrize(
