@@ -83,6 +83,8 @@ class DiskBudget:
     """The links that lead out of a folder, and where to, by what was asked."""
     index_changes: bool = False
     """The call may change which files git tracks before it asks git."""
+    ignore_files_change: bool = False
+    """The call may change which hidden files a search comes to."""
     around: "DiskBudget | None" = None
     """Of which this one is a part: what is spent here is spent there too."""
     _abroad: "DiskBudget | None" = None

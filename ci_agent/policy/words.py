@@ -22,6 +22,8 @@ class Selection:
     """What git tracks is among them, even if the disk does not hold it."""
     indexed: bool = False
     """Nothing else is among them than what git's index names."""
+    unhidden: bool = False
+    """Names that begin with a dot are not among them, unless an ignore file takes them in."""
     listed: bool = False
     """They are printed by `ls`: of a folder, the names in it, without its own."""
     gone: bool = False

@@ -20,8 +20,9 @@ _KEEP_INDEX: Final = word_set(
 """Git's commands after which the index names the same files."""
 
 _RUN_NOTHING: Final = word_set(
-    "basename cat cd cmp column comm cut date diff dirname du echo egrep exit export false fgrep file grep head jq ls "
-    "mapfile nl paste printf pwd read readarray realpath rg sed set sort stat tac tail test tr true uniq wc xargs [ [[ :"
+    "basename cat cd cmp column comm cut date diff dirname du echo egrep exit false fgrep file grep head jq ls "
+    "mapfile nl paste printf pwd read readarray realpath rg sed set sort stat tac tail test tr true uniq wc xargs "
+    "[ [[ :"
 )
 """Programs that run no code of the project, which might put anything in the index."""
 

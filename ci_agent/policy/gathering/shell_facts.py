@@ -21,6 +21,7 @@ from ci_agent.policy.gathering.reading import Reading, Scene
 from ci_agent.policy.gathering.site import Site
 from ci_agent.policy.gathering.stale_paths import stale_paths
 from ci_agent.policy.gathering.touched_files import with_touched_files
+from ci_agent.policy.gathering.unhidden_files import STEERING, ignore_files_stay, passes_hidden_by
 from ci_agent.policy.shell.program import (
     BoundExceededError,
     Command,
@@ -83,6 +84,8 @@ def script_facts(site: Site, text: str, budget: DiskBudget) -> tuple[Fact, ...]:
         budget.links.clear()
     if budget.index_changes or not asks:
         facts = _facts(Reading(site, budget, asks=asks), text)
+    if passes_hidden_by(facts):
+        budget.ignore_files_change = not (ignore_files_stay(facts) and STEERING.isdisjoint(site.around.exported))
     return facts
 
 

@@ -18,6 +18,7 @@ from ci_agent.policy.gathering.indexed_files import indexed_beneath
 from ci_agent.policy.gathering.repositories import is_unchanged, tracked_names
 from ci_agent.policy.gathering.second_names import SecondNames
 from ci_agent.policy.gathering.tool_facts import FILE_TOOLS
+from ci_agent.policy.gathering.unhidden_files import unhidden_beneath
 from ci_agent.policy.judging.judge_arguments import CallArguments, arguments_may_match, named_files
 from ci_agent.policy.matchers.reach import Names, fold, fold_all, fold_names, names_of
 from ci_agent.policy.words import EVERYTHING
@@ -230,7 +231,11 @@ class Denials:
 
     def _listings(self, fact: FileFact) -> Iterable[tuple[Names, Listing]]:
         indexed = indexed_beneath(fact.path, fact.selection, self.budget)
-        return walk(fact.path, self.budget.at(fact.path, self.root), fact.selection) if indexed is None else indexed
+        if indexed is not None:
+            return indexed
+        home = self.arguments.site.around.home
+        unhidden = unhidden_beneath(fact.path, fact.selection, self.budget, home)
+        return walk(fact.path, self.budget.at(fact.path, self.root), fact.selection) if unhidden is None else unhidden
 
     def _by_link(self, denies: FileDenies, entry: Entry) -> CompiledRule | None:
         """The rule that forbids where a link leads."""

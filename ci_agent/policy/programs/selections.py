@@ -12,6 +12,11 @@ _ALTERNATIVES: Final = re.compile(r"([^{}]*)\{([A-Za-z0-9_.,-]+)\}")
 _EXTENSION: Final = re.compile(r"\.?([A-Za-z0-9]+)")
 _FOLLOWS: Final = ("-R", "--dereference-recursive", "-L", "--follow")
 _LEFT_OUT: Final = re.compile(r"!(?:\*\*/)?([A-Za-z0-9._-]+)(/?)")
+_HIDDEN_TOO: Final = (
+    *("-.", "--hidden", "-u", "--unrestricted", "-t", "--type", "--type-add", "--ignore-file"),
+    *("--ignore-file-case-insensitive", "--pre", "--pre-glob"),
+)
+"""With these, ripgrep may come to files whose names begin with a dot."""
 _TYPES: Final = {
     "go": (".go",),
     "js": (".js", ".jsx", ".cjs", ".mjs", ".vue"),
@@ -70,7 +75,10 @@ def _by_globs(parsed: Parsed) -> Selection:
     endings = [ending for at in taken for ending in _endings(texts[at])] if taken else _of_types(parsed)
     known = tuple(filter(None, endings)) if all(endings) else ()
     files = tuple(match[1] for match in left_out if not match[2])
-    return Selection(endings=known, without=tuple(match[1] for match in left_out), left_out=files)
+    unhidden = not taken and not parsed.has(*_HIDDEN_TOO)
+    return Selection(
+        endings=known, without=tuple(match[1] for match in left_out), left_out=files, unhidden=unhidden and not known
+    )
 
 
 def _of_types(parsed: Parsed) -> Sequence[str | None]:

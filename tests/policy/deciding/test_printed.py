@@ -19,7 +19,7 @@ RULES = """
 """
 
 LISTED = """
-- {id: any, allow: bash, command: ["git **", "cd *", "{xargs,wc,cat,head,make,grep,read} **"], paths: [".", "**"], env: IFS}
+- {id: any, allow: bash, command: ["{git,cd,xargs,wc,cat,head,make,grep,read} **"], paths: [".", "**"], env: IFS}
 - {id: secrets, deny: read, path: ["**/.env"]}
 """
 

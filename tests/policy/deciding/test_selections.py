@@ -110,8 +110,8 @@ def test_a_search_that_does_not_come_to_the_file_is_allowed(policy: Policy, comm
         "grep -rn x --exclude=.env --exclude-dir=.git . .env",
         "rg x -g '!.env' -g '!.git' -g '*' .",
         "rg x -g '!.env' -g '!.git' -g '.e*' .",
-        "rg x -g '!/.env' .",
-        "rg x -g '!.env/' .",
+        "rg --hidden x -g '!/.env' .",
+        "rg --hidden x -g '!.env/' .",
         "rg x -g '*.{py,env}' .",
         "rg x -g '*.{py,e{n,m}v}' .",
         "rg x -g '*{.py,}' .",
@@ -119,7 +119,7 @@ def test_a_search_that_does_not_come_to_the_file_is_allowed(policy: Policy, comm
         "rg x -t all .",
         "rg x -t py --type-add 'py:.env' .",
         "rg x -t py -t sh .",
-        "rg --files | xargs cat",
+        "rg --hidden --files | xargs cat",
         "rg x -f .env --files .",
         "eslint . --ext .ts,.env",
     ],
@@ -162,11 +162,11 @@ def test_folders_that_ripgrep_leaves_out_are_not_looked_at(workspace: Path) -> N
     policy = load_policy(text=RULES, workspace=workspace)
     allowed = ("rg --glob '!.git' x", "rg -g'!.git/' -g '!.venv' x .", "rg --iglob='!.git' x .")
     denied = (
-        *("rg x", "rg -g '!.git' x .git", "rg -g '!.git' -g '.git' x", "rg -g '!.git' --iglob '*' x"),
+        *("rg -. x", "rg -g '!.git' x .git", "rg -g '!.git' -g '.git' x", "rg -g '!.git' --iglob '*' x"),
         *(
-            "rg -g '!/.git' x",
-            "rg -g '!.gi?' x",
-            "rg -g '!.git/**' x",
+            "rg -. -g '!/.git' x",
+            "rg -. -g '!.gi?' x",
+            "rg -. -g '!.git/**' x",
             "rg -L -g '!.git' x",
             "rg --follow -g '!.git' x",
         ),
