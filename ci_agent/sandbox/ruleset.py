@@ -82,16 +82,19 @@ def terminals_of_others() -> list[str]:
 
 
 def ruleset_without_sandbox(abi: int) -> Ruleset | None:
-    """For a command that is in no sandbox: it may do all but signal, trace or look into a process outside of its call,
-    such as the one that keeps its time. None: this version of the interface cannot forbid that alone."""
+    """For a command that is in no sandbox: it may do all but signal, trace, look into or limit a process outside of its
+    call, such as the one that keeps its time. None: this version of the interface cannot forbid that alone."""
     scopes = landlock.handled_scopes(abi) & landlock.SCOPE_SIGNAL
-    return Ruleset(grants=(), handled_files=0, scopes=scopes, keeps_capabilities=True) if scopes else None
+    if not scopes:
+        return None
+    refusals: tuple[seccomp.Refusal, ...] = ("processes",) if seccomp.is_available() else ()
+    return Ruleset(grants=(), handled_files=0, scopes=scopes, keeps_capabilities=True, refusals=refusals)
 
 
 def _refusals(access: Access) -> tuple[seccomp.Refusal, ...]:
     if not seccomp.is_available():
         return ()
-    return ("keyrings",) if access.network else ("keyrings", "network")
+    return ("processes", "keyrings") if access.network else ("processes", "keyrings", "network")
 
 
 def _readable(top: str, hidden: Sequence[str]) -> list[str]:

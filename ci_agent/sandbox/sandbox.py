@@ -16,7 +16,7 @@ Kind: TypeAlias = Literal["landlock", "bubblewrap", "none"]
 
 _WITHOUT_FILTERS: Final = (
     "this system takes no filters for system calls, so commands without a grant of the network can use what is no TCP: "
-    "UDP, name servers, MPTCP"
+    "UDP, name servers, MPTCP; and all can set limits and priorities of ci-agent"
 )
 
 

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final, Literal, TypeAlias
 
-Refusal: TypeAlias = Literal["keyrings", "network"]
+Refusal: TypeAlias = Literal["keyrings", "network", "processes"]
 """`keyrings`: what the kernel keeps for a user, for longer than any process lives. `network`: sockets other than of
-this machine (unix, netlink), and io_uring, by which they could be had all the same."""
+this machine (unix, netlink), and io_uring, by which they could be had all the same. `processes`: setting limits and
+priorities of another process than the one that asks, which Landlock lets everybody do to all processes of a user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,11 @@ class _Architecture:
     keyrings: tuple[int, ...]
     """The numbers of add_key, request_key and keyctl."""
     socket: int
+    schedulings: tuple[int, ...]
+    """sched_setparam, sched_setscheduler, sched_setaffinity and sched_setattr."""
+    prlimit: int
+    setpriority: int
+    ioprio_set: int
     socketcall: int | None = None
     """What it is for cannot be seen from outside."""
 
@@ -33,12 +39,13 @@ _IO_URING_SETUP: Final = 425  # the same on every architecture but alpha
 
 _ARCHITECTURES: Final = {
     "x86_64": (
-        _Architecture(0xC000003E, (248, 249, 250), 41),
-        _Architecture(0x40000003, (286, 287, 288), 359, socketcall=102),  # programs of 32 bits
+        _Architecture(0xC000003E, (248, 249, 250), 41, (142, 144, 203, 314), 302, 141, 251),
+        # Programs of 32 bits.
+        _Architecture(0x40000003, (286, 287, 288), 359, (154, 156, 241, 351), 340, 97, 289, socketcall=102),
     ),
     "aarch64": (
-        _Architecture(0xC00000B7, (217, 218, 219), 198),
-        _Architecture(0x40000028, (309, 310, 311), 281, socketcall=102),
+        _Architecture(0xC00000B7, (217, 218, 219), 198, (118, 119, 122, 274), 261, 140, 30),
+        _Architecture(0x40000028, (309, 310, 311), 281, (154, 156, 241, 380), 369, 97, 314, socketcall=102),
     ),
 }
 """By machine, those whose programs it runs. All are little-endian."""
@@ -50,10 +57,14 @@ _X32_BIT: Final = 0x40000000
 """In the numbers of an interface of x86-64 that hardly a kernel has."""
 
 _LOAD, _JUMP_IF_EQUAL, _JUMP_IF_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
-_NUMBER_AT, _ARCHITECTURE_AT, _FIRST_ARGUMENT_AT = 0, 4, 16
+_NUMBER_AT, _ARCHITECTURE_AT = 0, 4
+_ARGUMENTS_AT: Final = (16, 24, 32)
+_UPPER_HALF: Final = 4
 _ALLOW, _FAIL_WITH = 0x7FFF0000, 0x00050000
 
 _AF_UNIX, _AF_NETLINK = 1, 16
+_PRIO_PROCESS, _PRIO_PGRP = 0, 1
+_IOPRIO_WHO_PROCESS, _IOPRIO_WHO_PGRP = 1, 2
 
 _SET_MODE_FILTER, _GET_ACTION_AVAIL = 1, 2
 _WITHOUT_SLOWDOWN: Final = 1 << 2
@@ -125,12 +136,67 @@ def _refuse(architecture: _Architecture, refusals: Sequence[Refusal]) -> Iterato
         yield from _fail_if(_JUMP_IF_EQUAL, _IO_URING_SETUP, errno.ENOSYS)
         if architecture.socketcall is not None:
             yield from _fail_if(_JUMP_IF_EQUAL, architecture.socketcall, errno.EACCES)
-        yield _JUMP_IF_EQUAL, 0, 4, architecture.socket
-        yield _LOAD, 0, 0, _FIRST_ARGUMENT_AT
-        yield _JUMP_IF_EQUAL, 2, 0, _AF_UNIX
-        yield _JUMP_IF_EQUAL, 1, 0, _AF_NETLINK
-        yield _RETURN, 0, 0, _FAIL_WITH | errno.EACCES
+        yield from _judge(architecture.socket, _make_socket())
+    if "processes" in refusals:
+        for number in architecture.schedulings:
+            yield from _judge(number, _of_itself())
+        yield from _judge(architecture.prlimit, _limit_itself())
+        yield from _judge(architecture.setpriority, _prioritise_itself(_PRIO_PROCESS, _PRIO_PGRP))
+        yield from _judge(architecture.ioprio_set, _prioritise_itself(_IOPRIO_WHO_PROCESS, _IOPRIO_WHO_PGRP))
     yield _RETURN, 0, 0, _ALLOW
+
+
+def _judge(number: int, lines: Sequence[_Line]) -> Iterator[_Line]:
+    """These decide about this system call; each of them ends with a return."""
+    yield _JUMP_IF_EQUAL, 0, len(lines), number
+    yield from lines
+
+
+def _make_socket() -> Sequence[_Line]:
+    return (
+        (_LOAD, 0, 0, _ARGUMENTS_AT[0]),
+        (_JUMP_IF_EQUAL, 2, 0, _AF_UNIX),
+        (_JUMP_IF_EQUAL, 1, 0, _AF_NETLINK),
+        (_RETURN, 0, 0, _FAIL_WITH | errno.EACCES),
+        (_RETURN, 0, 0, _ALLOW),
+    )
+
+
+def _of_itself() -> Sequence[_Line]:
+    """The process is the first argument, and 0 is the one that asks."""
+    return (
+        (_LOAD, 0, 0, _ARGUMENTS_AT[0]),
+        (_JUMP_IF_EQUAL, 1, 0, 0),
+        (_RETURN, 0, 0, _FAIL_WITH | errno.EPERM),
+        (_RETURN, 0, 0, _ALLOW),
+    )
+
+
+def _limit_itself() -> Sequence[_Line]:
+    """As above, but that without a pointer to new limits, the third argument, those of all may be read."""
+    return (
+        (_LOAD, 0, 0, _ARGUMENTS_AT[0]),
+        (_JUMP_IF_EQUAL, 5, 0, 0),
+        (_LOAD, 0, 0, _ARGUMENTS_AT[2]),
+        (_JUMP_IF_EQUAL, 0, 2, 0),
+        (_LOAD, 0, 0, _ARGUMENTS_AT[2] + _UPPER_HALF),
+        (_JUMP_IF_EQUAL, 1, 0, 0),
+        (_RETURN, 0, 0, _FAIL_WITH | errno.EPERM),
+        (_RETURN, 0, 0, _ALLOW),
+    )
+
+
+def _prioritise_itself(process: int, group: int) -> Sequence[_Line]:
+    """The first argument says of what kind the second is: a process or a group, and no user with all processes."""
+    return (
+        (_LOAD, 0, 0, _ARGUMENTS_AT[0]),
+        (_JUMP_IF_EQUAL, 1, 0, process),
+        (_JUMP_IF_EQUAL, 0, 2, group),
+        (_LOAD, 0, 0, _ARGUMENTS_AT[1]),
+        (_JUMP_IF_EQUAL, 1, 0, 0),
+        (_RETURN, 0, 0, _FAIL_WITH | errno.EPERM),
+        (_RETURN, 0, 0, _ALLOW),
+    )
 
 
 def _fail_if(operation: int, operand: int, error: int) -> Iterator[_Line]:

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import pytest
 from forked_command import Run, run_anew
 
-from ci_agent.sandbox import landlock
+from ci_agent.sandbox import landlock, seccomp
 from ci_agent.sandbox.sandbox import find_sandbox
 
 Write: TypeAlias = Callable[[str], str]
@@ -242,6 +242,31 @@ def test_attack_trace_ci_agent(calls: Calls, workspace: Path, sandbox: str) -> N
     assert (call["status"], after["status"]) == ("ok", "ok")
     assert "errno 1\n" in text_of(call)
     assert "traced" not in text_of(call)
+
+
+LIMIT_ALL_AROUND = """
+import os, resource
+pid = os.getppid()
+for _ in range(3):  # supervisor, server, ci-agent
+    for limit, most in ((resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_CPU, 1), (resource.RLIMIT_NOFILE, 3)):
+        try:
+            resource.prlimit(pid, limit, (most, most))
+            print("limited")
+        except OSError as error:
+            print(error)
+    pid = int(open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[1])
+"""
+
+
+@needs_scopes
+@pytest.mark.skipif(not seccomp.is_available(), reason="no filters for system calls are to be had here")
+@pytest.mark.parametrize("sandbox", ["auto", "off"])
+def test_attack_limit_ci_agent(calls: Calls, workspace: Path, sandbox: str) -> None:
+    """So that it can write no more of its record, or is killed by the kernel when it has used a second."""
+    (workspace / "limit.py").write_text(LIMIT_ALL_AROUND)
+    call, after = calls(attack(workspace, "exec python3 limit.py"), "ls attack.sh", sandbox=sandbox)
+    assert (call["status"], after["status"]) == ("ok", "ok")
+    assert text_of(call) == "[Errno 1] Operation not permitted\n" * 9
 
 
 def test_without_a_sandbox_root_keeps_all_that_it_can(calls: Calls, workspace: Path) -> None:
