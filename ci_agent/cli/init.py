@@ -13,6 +13,7 @@ from ci_agent import __version__
 from ci_agent.cli.model_options import check_model
 from ci_agent.errors import ConfigurationError
 from ci_agent.providers.table import parse_model
+from ci_agent.starter.base import find_base
 from ci_agent.starter.source import PLACEHOLDER, installed_source
 
 System: TypeAlias = Literal["github", "gitlab", "none"]
@@ -34,7 +35,7 @@ def init_command(folder: Path, ci: System | None, model: str, *, dry_run: bool) 
     check_model(model, "--model")
     system = ci or _find_system(folder)
     places = dict(_PLACES) | ({_WORKFLOWS[system][0]: _WORKFLOWS[system][1]} if system in _WORKFLOWS else {})
-    words = _words(model)
+    words = _words(model, folder)
     for name, place in places.items():
         text = Template(files("ci_agent.starter").joinpath(name).read_text(encoding="utf-8")).substitute(words)
         done = _write(folder / place, text, dry_run=dry_run)
@@ -52,11 +53,12 @@ def init_command(folder: Path, ci: System | None, model: str, *, dry_run: bool) 
     return 0
 
 
-def _words(model: str) -> dict[str, str]:
+def _words(model: str, folder: Path) -> dict[str, str]:
     """What the starter files leave open."""
     source = installed_source() or PLACEHOLDER
     return {
         "model": model,
+        "base": find_base(folder),
         "version": __version__,
         "key": _key_variable(model),
         "requirement": source.requirement,

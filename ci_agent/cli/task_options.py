@@ -1,6 +1,7 @@
 """The options of `run` that name a task file and give its inputs; what the file says becomes the options' defaults."""
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -11,6 +12,7 @@ from ci_agent.json_types import JsonObject
 from ci_agent.prompts import ContextText
 from ci_agent.schedule.run_state import StateKey
 from ci_agent.tasks import Task, load_task, read_inputs, render_task
+from ci_agent.tasks.revisions import require_revisions
 from ci_agent.text_files import read_text_file
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -64,7 +66,9 @@ def read_task_prompt(
     if files and not task.takes_files:
         problem = f"{task.file} takes no files: its prompt has no {{{{ files }}}}. Add it there, or give no files."
         raise click.UsageError(problem)
-    prompt, texts = render_task(task, read_inputs(task.document.inputs, given, task.file), files)
+    values = read_inputs(task.document.inputs, given, task.file)
+    require_revisions(task.document.inputs, values, Path(flags["workspace"]), task.file)
+    prompt, texts = render_task(task, values, files)
     return prompt, (*_context(task), *texts)
 
 

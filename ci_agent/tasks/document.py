@@ -11,13 +11,13 @@ Count: TypeAlias = Annotated[int, Field(ge=1)]
 Amount: TypeAlias = Annotated[float, Field(gt=0, strict=False)]
 When: TypeAlias = Literal["never", "all", "any"]
 
-InputType: TypeAlias = Literal["string", "integer", "number", "boolean", "choice", "text"]
+InputType: TypeAlias = Literal["string", "integer", "number", "boolean", "choice", "text", "revision"]
 
 
 class InputModel(FileModel):
     type: InputType = "string"
-    """string: one line; choice: one of the words in `of`; text: any text, which is shown to the model as untrusted data
-    and can not stand in the prompt."""
+    """string: one line; choice: one of the words in `of`; revision: what git knows as a commit in the workspace; text:
+    any text, which is shown to the model as untrusted data and can not stand in the prompt."""
     description: str | None = None
     default: Json = None
     """Without one the input must be given."""
@@ -27,7 +27,8 @@ class InputModel(FileModel):
     max: float | None = None
     """Of a number: the smallest and the largest; of a string: `max` characters."""
     state: Literal["revision", "started_at"] | None = None
-    """Of a string: with --state-dir, the commit that the last good run saw, or when it began, beats the default."""
+    """Of a string or a revision: with --state-dir, the commit that the last good run saw, or when it began, beats the
+    default."""
     of: list[str] | None = None
     """The words of a choice."""
 

@@ -1,6 +1,7 @@
 """The inputs of a task: what may be given, and what was given made into values."""
 
 import math
+import re
 import unicodedata
 from collections.abc import Mapping
 from typing import TypeAlias, assert_never
@@ -16,6 +17,9 @@ Value: TypeAlias = str | int | float | bool
 
 MAX_STRING_CHARS = 1_000
 """Of a string without a `max` of its own: it becomes a part of the prompt."""
+
+_REVISION = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./@^~{}+-]{0,299}")
+"""Never an option, and one word of a command line."""
 
 _MAX_SHOWN_CHARS = 60
 _WORDS = {"true": True, "false": False}
@@ -56,7 +60,7 @@ def _value(name: str, spec: InputModel, given: Mapping[str, str], file: str) -> 
 def parse_value(spec: InputModel, text: str) -> Value:
     """The value that a text spells; ValueError when it spells none of the type."""
     match spec.type:
-        case "string" | "choice" | "text":
+        case "string" | "choice" | "text" | "revision":
             return text
         case "boolean":
             if text not in _WORDS:
@@ -92,6 +96,8 @@ def value_problem(spec: InputModel, value: object) -> str | None:
             return None if isinstance(value, str) else "is no text"
         case "string":
             return _string_problem(spec, value) if isinstance(value, str) else "is no text"
+        case "revision":
+            return None if isinstance(value, str) and _REVISION.fullmatch(value) else "is no name of a revision"
     assert_never(spec.type)
 
 

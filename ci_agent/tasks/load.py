@@ -79,8 +79,8 @@ def _spec_problems(spec: InputModel) -> Iterator[str]:
         yield "a choice needs `of`, the words to choose from" if spec.type == "choice" else "only a choice has `of`"
     if spec.pattern is not None and spec.type != "string":
         yield "only a string has a `pattern`"
-    if spec.state is not None and spec.type != "string":
-        yield "only a string has a `state`"
+    if spec.state is not None and spec.type not in {"string", "revision"}:
+        yield "only a string or a revision has a `state`"
     if spec.min is not None and spec.type not in {"integer", "number"}:
         yield "only a number has a `min`"
     if spec.max is not None and spec.type not in {"integer", "number", "string"}:

@@ -26,6 +26,8 @@ def git(folder: Path, *args: str) -> None:
 
 
 def test_what_is_written_passes_every_check(ci_agent: CIAgent, workspace: Path) -> None:
+    git(workspace, "init", "-q", "-b", "main")
+    git(workspace, "-c", "user.name=x", "-c", "user.email=x@x", "commit", "-q", "--allow-empty", "-m", "x")
     (workspace / ".github").mkdir()
     done = ci_agent("init")
     assert [line for line in done.stdout.splitlines() if line.startswith("written")] == [
@@ -226,3 +228,18 @@ def test_that_git_refuses_the_workspace_is_told_by_doctor_and_run(
     assert [text for text in notes if text.startswith(said)], notes
     quiet = ci_agent("doctor", "--task", task)
     assert "git refuses" not in quiet.stdout
+
+
+def test_a_revision_that_is_not_there_is_missing_for_doctor_and_run(
+    ci_agent: CIAgent, task: str, workspace: Path
+) -> None:
+    (workspace / "task.yaml").write_text(TASK.replace("{default: it}", "{type: revision, default: origin/main}"))
+    doctor, run = (ci_agent(command, "--task", task) for command in ("doctor", "run"))
+    said = f"task.yaml: there is no revision 'origin/main' in '{workspace}'"
+    workspace_is_named = [said.replace(f"'{workspace}'", "'.'"), said]
+    assert any(text in doctor.stdout for text in workspace_is_named), doctor.stdout
+    assert (doctor.returncode, run.returncode) == (3, 3)
+    assert any(text in run.stderr for text in workspace_is_named)
+    git(workspace, "-c", "user.name=x", "-c", "user.email=x@x", "commit", "-q", "--allow-empty", "-m", "x")
+    assert ci_agent("run", "--task", task, "--input", "what=HEAD").returncode == 0
+    assert ci_agent("run", "--task", task, "--input", "what=--help").returncode == 3
