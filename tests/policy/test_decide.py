@@ -179,6 +179,14 @@ def test_a_program_that_is_spelled_in_another_way_is_near(policy: MakePolicy) ->
     assert decision.nearest == NearestRule("look", "<text>:3", "`/usr/bin/ls` is not `ls`")
 
 
+@pytest.mark.parametrize("command", ['git status > "$TMPDIR/x"', 'cat "$TMPDIR/x"', "cat < $TMPDIR/x"])
+def test_who_names_a_temporary_file_is_told_what_to_do(policy: MakePolicy, command: str) -> None:
+    reason = bash(policy('- {id: any, allow: bash, command: "**"}\n- {id: w, allow: write}\n'), command).reason
+    assert (
+        "programs put their temporary files there by themselves; to name one, take a folder of the workspace" in reason
+    )
+
+
 def test_a_hazard_is_named(policy: MakePolicy) -> None:
     decision = bash(policy('- {id: diff, allow: bash, command: "git diff **"}\n'), "git diff --output=x")
     assert (decision.code, decision.nearest and decision.nearest.rule_id) == ("hazard", "diff")

@@ -57,6 +57,14 @@ class Place(NamedTuple):
         return UnknownFact(why, argument=self.argument, span=self.span)
 
 
+def which_file(word: Word) -> str:
+    """Why a file is not known, and what to do where many would name one."""
+    why = f"which file {word.text} means is not known"
+    if "TMPDIR" not in word.text:
+        return why
+    return f"{why}: programs put their temporary files there by themselves; to name one, take a folder of the workspace"
+
+
 def reaches_no_file(text: str, effect: FileEffect) -> bool:
     """`/dev/null` and its like: nothing is read there and nothing is kept."""
     return (effect in ("read", "list") and text in _DEVICES_READ) or (effect == "write" and text in _DEVICES_WRITTEN)
@@ -70,7 +78,7 @@ def use_facts(site: Site, use: FileUse, place: Place) -> Iterator[FileFact | Unk
     if texts is None:
         texts = open_texts(site, use.path, place.folder, place.budget)
     if texts is None:
-        yield place.unknown(f"which file {use.path.text} means is not known")
+        yield place.unknown(which_file(use.path))
         return
     for text in texts:
         if reaches_no_file(text, use.effect) or (not text and _names_nothing(use)):

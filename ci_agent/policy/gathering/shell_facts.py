@@ -12,7 +12,7 @@ from ci_agent.policy.effects import FileEffect, FileUse, InnerCommand
 from ci_agent.policy.facts import ExecFact, Fact, FileFact, Origin, Span, UnknownFact
 from ci_agent.policy.gathering.answers import answer, is_stale
 from ci_agent.policy.gathering.exec_facts import Run, linked, read_run, resolve_folder
-from ci_agent.policy.gathering.file_facts import Place, possible_texts, reaches_no_file, use_facts
+from ci_agent.policy.gathering.file_facts import Place, possible_texts, reaches_no_file, use_facts, which_file
 from ci_agent.policy.gathering.found_names import certain
 from ci_agent.policy.gathering.indexed_files import goes_by_index, index_stays
 from ci_agent.policy.gathering.landings import with_landings
@@ -212,7 +212,7 @@ def _redirect(reading: Reading, redirect: Redirect, scene: Scene) -> Iterator[Fi
     # In a loop, one after the other; a glob that matches several files is an error of bash.
     one_each = redirect.target.kind == "choice" and not redirect.target.splits
     if texts is None or (len(texts) != 1 and not one_each):
-        yield place.unknown(f"which file {redirect.target.text} means is not known")
+        yield place.unknown(which_file(redirect.target))
         return
     for text in texts:
         if text.startswith(_NETWORK_FILES):
