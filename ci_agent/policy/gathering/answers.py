@@ -113,6 +113,7 @@ def is_stale(asked: Sequence[Asked], facts: Sequence[Fact]) -> bool:
     abouts = {question.about for question, _, _ in asked}
     return (
         (bool(branches) and any(_may_move_head(command, branches) for command in commands))
+        or (not all(question.file for question, _, _ in asked) and _may_bring_repository(facts, commands))
         or ("top" in abouts and any(_git_command(command) in _MAKE_REPOSITORIES for command in commands))
         or any(_may_change(path, facts, commands) for question, path, _ in asked if question.file)
     )
@@ -136,6 +137,14 @@ def _may_move_head(command: ExecFact, known: set[str]) -> bool:
     if subcommand == "symbolic-ref":
         return texts[2:] != ["--short", "HEAD"]
     return new_branch(Command(command.words, (), (), "", (0, 0))) not in known
+
+
+def _may_bring_repository(facts: Sequence[Fact], commands: Sequence[ExecFact]) -> bool:
+    """Whether a folder may get a repository of its own, or another HEAD."""
+    written = [file for fact in facts for file in _files(fact) if file.effect in ("write", "delete")]
+    return any(file.recursive or ".git" in file.path.parts for file in written) or any(
+        unpacked_into(base_name(command), command) for command in commands
+    )
 
 
 def _may_change(path: Path, facts: Sequence[Fact], commands: Sequence[ExecFact]) -> bool:
