@@ -42,6 +42,13 @@ WRITING = [
     "git apply --stat --no-stat p.diff",
     "git clean -n --no-dry-run -fq kept.yaml",
     "tar -xf a.tar --backup=simple --suffix=.old",
+    "bash /dev/stdin <<< 'echo new > kept'",
+    "sh - <<< 'echo new > kept'",
+    "python3 /dev/fd/0 <<< \"open('kept', 'w')\"",
+    "perl /dev/stdin <<< 'open(F, q(>kept))'",
+    "python3 -i new <<< \"open('kept', 'w')\"",
+    "gcc -x c -E --output=kept new",
+    "ar x a.a",
 ]
 
 
@@ -64,6 +71,7 @@ def place(workspace: Workspace) -> Path:
         (root / name).write_bytes(done.stdout)
     (root / "p.diff").write_text("--- a/kept.yaml\n+++ b/kept.yaml\n@@ -1 +1 @@\n-old\n+new\n")
     shutil.make_archive(str(root / "a"), "tar", root, "kept.yaml")
+    subprocess.run("cp new kept.new; ar qc a.a kept.new; rm kept.new", shell=True, cwd=root, check=False)
     subprocess.run(["git", "init", "-q", "."], cwd=root, check=True)
     return root
 

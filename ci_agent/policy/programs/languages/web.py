@@ -244,6 +244,11 @@ _CLOUD_SETTINGS = frozenset({"configure", "config", "ssh", "ssm", "extension", "
 def read_cloud(parsed: Parsed, draft: Draft) -> None:
     """`aws s3 cp FILE s3://X` and its like read or write the file; some words change settings or run programs."""
     texts = [operand.word.literal for operand in parsed.operands]
+    if not {"submit", "build"}.isdisjoint(texts):
+        # What is built there is sent there.
+        folders = [each.word for each in parsed.operands if each.word.text.startswith((".", "/"))]
+        for folder in folders or [literal_word(".")]:
+            draft.use("read", folder, recursive=True)
     copies = any(text in ("cp", "mv", "sync", "rsync") for text in texts)
     for operand, text in zip(parsed.operands, texts, strict=True):
         if text in _CLOUD_SETTINGS and operand.at < _MAX_CLOUD_WORDS:
