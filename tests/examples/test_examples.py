@@ -106,6 +106,32 @@ def test_every_recipe_is_tried_here() -> None:
     assert set(re.findall(r"^\| \[([a-z-]+)\]\(\1\) \|", index, re.MULTILINE)) == there
 
 
+@pytest.mark.parametrize("name", RECIPES)
+def test_the_command_of_its_page_plays_it(name: str, tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    command = f"sh ../play.sh {name}"
+    folder = ROOT / "examples" / name
+    assert f"\n{command}  " in (folder / "README.md").read_text()
+    done = subprocess.run(
+        command.split(),
+        cwd=folder,
+        env={**environment(tmp_path), "TMPDIR": str(tmp_path), "CI_MERGE_REQUEST_IID": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "completed, exit code 0" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["home"]
+
+
+def test_no_recipe_is_played_that_is_not_there() -> None:
+    for arguments in ([], ["nightly-reprot"], ["demo"]):
+        command = ["sh", str(ROOT / "examples" / "play.sh"), *arguments]
+        assert subprocess.run(command, capture_output=True, check=False).returncode == 2, arguments
+
+
 def files(name: str) -> list[str]:
     return [str(ROOT / "examples" / recipe / name) for recipe in RECIPES]
 
