@@ -20,6 +20,9 @@ _MAX_COLONS = 8
 
 def use_revision(draft: Draft, word: Word, at: int, dash_dash: int | None) -> None:
     """`REV:PATH` and `:PATH` read the path; without a `--` behind it, git takes a word for a path too."""
+    behind_colons = {text.partition(":")[2] for text in word.stand_ins if ":" in text}
+    if len(behind_colons) > 1 or any(HASH in path for path in behind_colons):
+        draft.doubt(f"which path in a revision {word.text} names is not known")
     if dash_dash is None and _begins_revision(word):
         draft.doubt(f"{word.text} may be a file to git: put `--` behind it")
     for choice in _values(word, before_dashes=dash_dash is None or at < dash_dash):

@@ -67,5 +67,28 @@ def test_it_may_be_an_option_a_file_or_a_path_in_a_revision(decided: Policy, com
     assert decided.decide("bash", {"command": command}).effect == "deny"
 
 
+@pytest.mark.parametrize(
+    ("command", "effect"),
+    [
+        ('git show "$(git rev-parse HEAD):README.md"', "allow"),
+        ('git show "HEAD:keys/$(date +%Y).txt"', "deny"),
+        ('git show "HEAD:keys/$(date +%Y).txt" --', "deny"),
+        ('git show "HEAD:keys/a-$(git rev-parse HEAD).txt"', "deny"),
+        ('for s in $(git rev-list HEAD); do git show "$s:README.md"; done', "allow"),
+        ('for s in $(git rev-list HEAD); do git show "HEAD:keys/$s"; done', "deny"),
+    ],
+)
+def test_a_path_in_a_revision_must_be_known(policy: MakePolicy, put: Put, command: str, effect: str) -> None:
+    put("README.md")
+    put("keys/2026.txt")
+    decided = policy(
+        """
+        - {id: git, allow: bash, command: ["git **", "date *"], paths: [".", "**"]}
+        - {id: key, deny: read, path: keys/2026.txt}
+        """
+    )
+    assert decided.decide("bash", {"command": command}).effect == effect
+
+
 def test_the_denial_tells_what_helps(decided: Policy) -> None:
     assert "put `--` behind it" in str(decided.decide("bash", {"command": 'git log "v$X..HEAD"'}))
