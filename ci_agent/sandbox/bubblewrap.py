@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator
+from glob import glob
 from typing import Final
 
 from ci_agent.sandbox.access import Access, lies_in
@@ -38,6 +39,9 @@ DAEMONS: Final = (
     "/run/user",
 )
 """Where those listen who would start a program outside the sandbox for whoever asks."""
+
+AGENTS: Final = ("/tmp/ssh-*", "/tmp/.X11-unix", "/tmp/dbus-*")  # noqa: S108 - nothing is written there
+"""Where those listen who sign with somebody's keys, or show and type on somebody's screen: patterns."""
 
 
 def find_bubblewrap(search_path: str) -> str | None:
@@ -91,7 +95,9 @@ def _protect(access: Access) -> Iterator[str]:
 
 
 def _hide(access: Access) -> Iterator[str]:
-    hidden = list(filter(os.path.lexists, (*DAEMONS, *access.hidden)))
+    # Anybody may put a link there, to something that is needed.
+    agents = (path for pattern in AGENTS for path in glob(pattern) if not os.path.islink(path))
+    hidden = list(filter(os.path.lexists, (*DAEMONS, *agents, *access.hidden)))
     folders = [path for path in hidden if os.path.isdir(path)]
     for path in hidden:
         yield from ("--tmpfs", path) if path in folders else ("--ro-bind", "/dev/null", path)

@@ -4,6 +4,7 @@ import os
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -324,6 +325,18 @@ def test_attack_talk_to_an_abstract_socket_outside(place: Place) -> None:
         )
     assert "Error" in ran.text
     assert ran.status != 0
+
+
+def test_attack_have_an_ssh_agent_sign(place: Place) -> None:
+    if place.sandbox.kind == "landlock":
+        pytest.skip("Landlock does not know sockets in the file system: the guide says so")
+    with tempfile.TemporaryDirectory(prefix="ssh-", dir="/tmp") as folder, socket.socket(socket.AF_UNIX) as agent:
+        os.chmod(folder, 0o755)
+        agent.bind(f"{folder}/agent.1")
+        os.chmod(f"{folder}/agent.1", 0o777)
+        agent.listen()
+        ran = place.run(f"{PYTHON} \"import socket; socket.socket(socket.AF_UNIX).connect('{folder}/agent.1')\"")
+    assert "FileNotFoundError" in ran.text
 
 
 def test_attack_regain_privileges(place: Place) -> None:
