@@ -102,6 +102,7 @@ LANGUAGES: Mapping[str, str] = {
     "test": "tests.read",
     "trace": "launchers.read_trace",
     "trap": "shells.read_trap",
+    "tree": "queries.read_tree",
     "unpack_here": "archives.read_unpack_here",
     "unzip": "archives.read_unzip",
     "watch": "shells.read_watch",

@@ -1,4 +1,4 @@
-"""Programs that are given a query: jq, yq, SQLite. Some queries read other files, load code or run programs."""
+"""Programs that are given a query or a list: jq, yq, SQLite, tree. Some read other files, load code or run programs."""
 
 import re
 from urllib.parse import unquote
@@ -20,6 +20,13 @@ _HARMLESS_DOT = re.compile(
     r"\.(?:tables|schema|indexes|databases|dbinfo|dump|fullschema|headers|mode|stats|timer|width|show|help|version)"
     r"(?:\s[^\n|;]*)?",
 )
+
+
+def read_tree(parsed: Parsed, draft: Draft) -> None:
+    """`tree --fromfile FILE` prints the lines of the file."""
+    if parsed.has("--fromfile", "--fromtabfile"):
+        for operand in parsed.operands:
+            draft.use("read", operand.word)
 
 
 def read_jq(parsed: Parsed, draft: Draft) -> None:
