@@ -29,6 +29,7 @@ def error_of(refusals: tuple[Refusal, ...], call: Callable[[], int]) -> int:
     pid = os.fork()
     if pid == 0:
         try:
+            os.setpgid(0, 0)
             restrict(Ruleset((), 0, scopes=SCOPE_SIGNAL, keeps_capabilities=True, refusals=refusals))
             os._exit(call())
         finally:
