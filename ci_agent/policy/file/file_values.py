@@ -36,6 +36,7 @@ _BRANCH_PREFIX: Final = re.compile(
 
 EMOJI_JOINER: Final = "\u200d"
 
+_LISTED_TOOLS: Final = re.compile(r"\w+(?:\s*,\s*\w+)+")
 _PLAIN_COMMAND: Final = re.compile(r"[A-Za-z0-9_./=@%+:][A-Za-z0-9_./=@%+:-]*(?: [A-Za-z0-9_./=@%+:-]+)*(?: \*\*)?")
 """Plain words and perhaps a closing `**`, right as they are. Most patterns of a large policy are such."""
 
@@ -112,6 +113,8 @@ def _check_tool(text: str) -> str:
             f"{quote(text)}: a tool is named alone; what it may be called with stands in matchers "
             "(allow: bash, command: git **)"
         )
+    if _LISTED_TOOLS.fullmatch(text):
+        raise ValueError(f"{quote(text)}: to name several tools, write a list: [{text}]")
     parse_tool_pattern(text)
     return text
 

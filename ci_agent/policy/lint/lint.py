@@ -10,6 +10,7 @@ from ci_agent.policy.lint.arguments import find_useless_rules
 from ci_agent.policy.lint.finding import LintFinding, Subject
 from ci_agent.policy.lint.narrow import find_narrow_patterns
 from ci_agent.policy.lint.overlap import find_overlaps
+from ci_agent.policy.lint.slips import find_slips
 from ci_agent.policy.lint.trifecta import find_trifecta
 from ci_agent.policy.lint.wide import find_wide_grants
 from ci_agent.policy.lint.writes import find_dangerous_writes
@@ -36,6 +37,7 @@ def lint_policy(
     findings = chain(
         find_useless_rules(subject),
         find_narrow_patterns(subject),
+        find_slips(subject),
         find_overlaps(subject),
         find_wide_grants(subject),
         find_dangerous_writes(subject),

@@ -405,3 +405,9 @@ def test_every_shipped_policy_loads_and_tests_itself_twenty_times(name: str) -> 
 
 def test_the_shipped_policies_are_these() -> None:
     assert shipped_policy_names() == ["deny-all", "edit-source", "read-only", "review", "test-and-fix"]
+
+
+def test_several_tools_in_one_text_are_shown_as_a_list() -> None:
+    with pytest.raises(InvalidFileError) as error:
+        load_policy_source(text='policy: 1\nrules: [{id: a, allow: "read, write"}]\n')
+    assert '"read, write": to name several tools, write a list: [read, write]' in str(error.value)
