@@ -52,7 +52,10 @@ def open_fact(site: Site, text: str, effect: FileEffect, folder: Path, beneath: 
     """The fact for an open path whose first open name is not there yet; or why it cannot be told what it is."""
     names = text.rstrip("/").split("/")
     at = next(at for at, name in enumerate(names) if OPEN in name)
-    path = _reached(site, "/".join((*names[:at], "")), folder).joinpath(*names[at:])
+    above = _reached(site, "/".join((*names[:at], "")), folder)
+    path = above.joinpath(*names[at:])
+    if os.path.lexists(above / names[at]):
+        return f"{text.replace(OPEN, '*')} is a name that nobody can tell from others"
     written = Path(os.path.normpath(folder / text))
     if any(may_meet(path, each) for each in (*site.around.records, *site.around.runner_files)):
         return f"{text.replace(OPEN, '*')} may name a file of this run"

@@ -8,6 +8,7 @@ import pytest
 
 from ci_agent.policy.decide import Policy
 from ci_agent.policy.facts import FileFact
+from ci_agent.policy.matchers.open_names import OPEN
 from ci_agent.workspace import Workspace
 
 MakePolicy = Callable[..., Policy]
@@ -125,6 +126,12 @@ def test_a_file_of_the_run_may_not_be_among_them(policy: MakePolicy, workspace: 
     decided = policy(_RULES, records=(workspace.root / "runs/run-20260101",))
     assert decided.decide("bash", {"command": 'echo > "runs/run-$(date +%Y%m%d)"'}).effect == "deny"
     assert decided.decide("bash", {"command": 'echo > "runs/x-$(date +%Y%m%d)"'}).effect == "allow"
+
+
+def test_a_file_that_bears_the_mark_itself_is_not_taken_for_the_others(decided: Policy, workspace: Workspace) -> None:
+    os.symlink("/etc", workspace.root / f"mark-{OPEN}")
+    assert decided.decide("bash", {"command": 'echo > "mark-$(date +%Y)"'}).effect == "deny"
+    assert decided.decide("bash", {"command": f"echo > mark-{OPEN}"}).effect == "deny"
 
 
 def test_what_is_not_known_of_a_name_is_shown_as_a_star(decided: Policy) -> None:
