@@ -4,7 +4,7 @@ import re
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
@@ -164,7 +164,8 @@ def _explain(problem: _Problem, model: type[BaseModel]) -> str:
     if kind == "extra_forbidden":
         return _unknown_key(str(problem.path[-1]), _models_at(model, problem))
     if kind == "missing":
-        return f"the key {quote(str(problem.path[-1]))} is missing here"
+        key = str(problem.path[-1])
+        return f"the key {quote(key)} is missing here{_only_value(key, _models_at(model, problem))}"
     if kind == "value_error":
         return str(context["error"])
     if kind == "literal_error":
@@ -182,6 +183,15 @@ def _explain(problem: _Problem, model: type[BaseModel]) -> str:
         unit = " of seconds" if expected == "a number" and str(problem.path[-1]).endswith("_s") else ""
         return f"expected {expected}{unit}, got {_shown(error['input'])}" + _hint(str(expected), error["input"])
     return error["msg"][:1].lower() + error["msg"][1:]
+
+
+def _only_value(key: str, models: Sequence[type[BaseModel]]) -> str:
+    """What to write for a key that may have one value alone, as the version of a format."""
+    fields = [field for each in models for name, field in each.model_fields.items() if (field.alias or name) == key]
+    values = {
+        value for field in fields for value in get_args(field.annotation) if get_origin(field.annotation) is Literal
+    }
+    return f": write {key}: {values.pop()}" if len(values) == 1 else ""
 
 
 def _unknown_key(key: str, models: Sequence[type[BaseModel]]) -> str:
@@ -213,6 +223,9 @@ def _hint(expected: str, value: Json) -> str:
         return ": write it without quotes"
     if "mapping" in expected and isinstance(value, str) and (match := _GLUED_KEY.match(value)):
         return f": a blank belongs after the colon: write {quote(f'{match[1]}: {match[2]}')}"
+    if expected == "a list" and isinstance(value, dict):
+        first = next(iter(value), "name")
+        return f": begin each entry with a dash, as in {quote(f'- {first}: ...')}"
     return ""
 
 

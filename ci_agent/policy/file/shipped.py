@@ -19,6 +19,8 @@ def shipped_policy_path(name: str) -> Path:
     names = shipped_policy_names()
     if name in names:
         return _FOLDER / f"{name}.yml"
+    if (Path(name) if name else _FOLDER).is_dir():
+        raise ConfigurationError(f"{quote(name)} is a folder: name a policy file in it")
     close = nearest(name, names)
     hint = f"did you mean {close}? " if close else ""
     raise ConfigurationError(

@@ -411,3 +411,8 @@ def test_several_tools_in_one_text_are_shown_as_a_list() -> None:
     with pytest.raises(InvalidFileError) as error:
         load_policy_source(text='policy: 1\nrules: [{id: a, allow: "read, write"}]\n')
     assert '"read, write": to name several tools, write a list: [read, write]' in str(error.value)
+
+
+def test_a_folder_is_no_policy() -> None:
+    with pytest.raises(ConfigurationError, match=r'^"\." is a folder: name a policy file in it$'):
+        shipped_policy_path(".")
