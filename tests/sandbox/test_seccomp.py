@@ -4,6 +4,7 @@ import mmap
 import os
 import resource
 import socket
+import struct
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -83,7 +84,7 @@ TO_A_PROCESS: dict[str, Callable[[int], object]] = {
     "its scheduling": lambda pid: os.sched_setscheduler(pid, IDLE, os.sched_param(0)),
     "its parameters": lambda pid: os.sched_setparam(pid, os.sched_param(0)),
     "its processors": lambda pid: os.sched_setaffinity(pid, os.sched_getaffinity(0)),
-    "its attributes": lambda pid: call(314, 274, pid, ctypes.create_string_buffer(b"\x30", 48), 0),
+    "its attributes": lambda pid: call(314, 274, pid, struct.pack("IIQiIQQQ", 48, 0, 0, 19, 0, 0, 0, 0), 0),
     "its priority with disks": lambda pid: call(251, 30, 1, pid, 2 << 13),
 }
 
