@@ -206,3 +206,31 @@ def test_explain_asks_whether_another_tool_was_meant(ci_agent: Any, policy: Writ
 def test_explain_shows_how_arguments_are_written(ci_agent: Any, policy: Write) -> None:
     done = ci_agent("policy", "explain", "--policy", policy(RULES), "--tool", "bash", "--args", "npm test")
     assert done.stderr == """note: --args takes a JSON object, such as '{"command": "npm test"}'\n"""
+
+
+def test_a_shipped_policy_is_shown_as_it_stands(ci_agent: Any) -> None:
+    shown = ci_agent("policy", "show", "review").stdout
+    assert shown.startswith("# Review a change:")
+    assert "\nextends: read-only\n" in shown
+    unknown = ci_agent("policy", "show", "revew")
+    assert (unknown.returncode, "did you mean review?" in unknown.stderr) == (3, True)
+
+
+@pytest.mark.parametrize(
+    ("flags", "line"),
+    [
+        (["git push"], "  exec  git push  not granted"),
+        (["git status"], "  exec  git status  granted by git"),
+        (["--tool", "read", ".env"], "forbidden by no-secrets"),
+        (["--tool", "bash", "git push"], "  exec  git push  not granted"),
+    ],
+)
+def test_a_bare_value_is_explained_as_in_tests(ci_agent: Any, policy: Write, flags: list[str], line: str) -> None:
+    assert line in ci_agent("policy", "explain", "--policy", policy(RULES), *flags).stdout
+
+
+@pytest.mark.parametrize("flags", [["git push", "--args", "{}"], ["x", "--calls", "y"], ["x", "--tool", "a__b"]])
+def test_a_bare_value_beside_other_ways_to_say_the_call_is_refused(
+    ci_agent: Any, policy: Write, flags: list[str]
+) -> None:
+    assert ci_agent("policy", "explain", "--policy", policy(RULES), *flags).returncode == 2

@@ -12,6 +12,7 @@ COMMANDS: CommandTable = {
     "suggest": ("ci_agent.cli.policy.suggest:suggest_command", "Propose rules for the denials of transcripts."),
     "schema": ("ci_agent.cli.policy.shipped:schema_command", "Print the JSON Schema of a policy file."),
     "list": ("ci_agent.cli.policy.shipped:list_command", "Name the shipped policies."),
+    "show": ("ci_agent.cli.policy.shipped:show_command", "Print a shipped policy."),
 }
 
 

@@ -12,6 +12,7 @@ from ci_agent.cli.options import EXIT_NEGATIVE, blamed_on, echo_json, format_opt
 from ci_agent.explain import explain_call
 from ci_agent.hooks import Decision
 from ci_agent.json_types import Json, parse_json
+from ci_agent.policy.file.calls import expand_call
 from ci_agent.ready_policy import load_policy
 from ci_agent.reports.decision import render_decision
 from ci_agent.spelling import nearest
@@ -35,12 +36,15 @@ class _Call:
     "explain",
     epilog="""\b
 Examples:
+  ci-agent policy explain --policy review 'git push'
+  ci-agent policy explain --policy review --tool read .env
   ci-agent policy explain --policy review --tool bash --args '{"command": "git push"}'
   ci-agent policy explain --policy review --calls calls.jsonl --format json
 """,
 )
 @policy_option
-@click.option("--tool", metavar="NAME", help="The tool of the call.")
+@click.argument("value", required=False)
+@click.option("--tool", metavar="NAME", help="The tool of the call; with VALUE alone, bash.")
 @click.option("--args", "arguments", metavar="JSON", help="The call's arguments, a JSON object.")
 @click.option("--calls", metavar="FILE", help='Decide a call a line: {"tool": ..., "args": ...}')
 @click.option("--expect", type=click.Choice(["allow", "deny"]), help="Exit 1 when the decision is another one.")
@@ -48,6 +52,7 @@ Examples:
 @format_option
 def explain_command(  # noqa: PLR0913, PLR0917 - one for each option
     policy_name: str,
+    value: str | None,
     tool: str | None,
     arguments: str | None,
     calls: str | None,
@@ -57,10 +62,13 @@ def explain_command(  # noqa: PLR0913, PLR0917 - one for each option
 ) -> int:
     """Decide a call as in a run, and say why. Nothing is executed.
 
+    VALUE stands for the command, path or url of the tool, as a bare value does in a policy's tests.
     Prints every effect that the call would have, with the rule that grants or forbids it.
     """
+    if value is not None:
+        tool, arguments = _of_value(value, tool, arguments, calls)
     if (calls is None) == (tool is None or arguments is None):
-        raise click.UsageError("Give --tool and --args for one call, or --calls for a file of them.")
+        raise click.UsageError("Give a command, or --tool and --args for one call, or --calls for a file of them.")
     with blamed_on("policy_name"):
         policy = load_policy(policy_name, workspace=workspace)
     tools = tools_without_a_run()
@@ -76,6 +84,16 @@ def explain_command(  # noqa: PLR0913, PLR0917 - one for each option
         for call, decision in zip(read, decisions, strict=True):
             _show_line(call, decision, output_format)
     return EXIT_NEGATIVE if expect and any(decision.effect != expect for decision in decisions) else 0
+
+
+def _of_value(value: str, tool: str | None, arguments: str | None, calls: str | None) -> tuple[str, str]:
+    """The tool, and its arguments as a model would send them."""
+    if arguments is not None or calls is not None:
+        raise click.UsageError("Give a bare value, or --args, or --calls: each of them says which call is meant.")
+    try:
+        return tool or "bash", json.dumps(expand_call(tool or "bash", value))
+    except ValueError as error:
+        raise click.UsageError(f"{error}. Give --args.") from error
 
 
 def _note_unknown(names: Iterable[str], tools: Collection[str]) -> None:

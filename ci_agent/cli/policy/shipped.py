@@ -1,4 +1,4 @@
-"""`ci-agent policy schema` and `list`: what comes with the package."""
+"""`ci-agent policy schema`, `list` and `show`: what comes with the package."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ import click
 from ci_agent.cli.options import echo_json, format_option
 from ci_agent.json_types import JsonObject
 from ci_agent.policy.file.document import policy_schema
-from ci_agent.policy.file.shipped import shipped_policy_names
+from ci_agent.policy.file.shipped import shipped_policy_names, shipped_policy_path
 from ci_agent.ready_policy import load_policy
 
 
@@ -41,6 +41,14 @@ def list_command(output_format: str) -> int:
     else:
         for name, source in sources.items():
             click.echo(f"{name:<14}{source.description or ''}")
+    return 0
+
+
+@click.command("show", epilog="Example: ci-agent policy show review")
+@click.argument("name")
+def show_command(name: str) -> int:
+    """Print the file of a shipped policy, as rules of others extend it and messages name its lines."""
+    click.echo(shipped_policy_path(name).read_text(encoding="utf-8"), nl=False)
     return 0
 
 
