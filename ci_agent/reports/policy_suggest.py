@@ -7,6 +7,7 @@ from ci_agent.json_types import JsonObject
 from ci_agent.policy.check import describe_call
 from ci_agent.policy.checks.recorded import RecordedCall, SkippedCall
 from ci_agent.policy.suggest import NotSuggested, Suggestion, Suggestions
+from ci_agent.policy.suggest.cautions import caution_for
 from ci_agent.reports.policy_replay import render_skipped, skipped_json
 from ci_agent.spelling import counted
 from ci_agent.terminal import printable, shortened
@@ -48,6 +49,8 @@ def _headline(policy: str, found: Suggestions) -> str:
 
 def _comments(suggestion: Suggestion) -> Iterator[str]:
     yield f"  # denied: {_places(suggestion.calls)}"
+    if caution := caution_for(suggestion.rule):
+        yield f"  # caution: {caution}"
     for glob in (*(suggestion.rule.path or ()), *(suggestion.rule.paths or ())):
         if glob.startswith("/"):
             yield f"  # outside the workspace: {_short(glob)}"
@@ -91,6 +94,7 @@ def _suggestion_json(suggestion: Suggestion) -> JsonObject:
     return {
         "rule_id": suggestion.rule.id,
         "yaml": suggestion.yaml,
+        "caution": caution_for(suggestion.rule),
         "evidence": [_call_json(call) for call in suggestion.calls],
         "also_allows": [{"tool": call.tool, "args": call.arguments} for call in suggestion.also_allows],
         "findings": [

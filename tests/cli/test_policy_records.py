@@ -178,6 +178,7 @@ def test_a_program_gets_rules_with_evidence_and_witnesses(ci_agent: Any, transcr
     assert write == {
         "rule_id": "suggested-write",
         "yaml": '  - id: suggested-write\n    allow: write\n    path: "out/report.md"',
+        "caution": None,
         "evidence": evidence,
         "also_allows": [{"tool": "bash", "args": {"command": "git status > out/report.md"}}],
         "findings": [],

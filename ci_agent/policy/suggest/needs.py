@@ -1,6 +1,7 @@
 """What a denied call lacks: for each fact that nothing grants, the rule that grants it and as little else as can be."""
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +28,12 @@ from ci_agent.urls import DEFAULT_PORTS
 
 MAX_PINNED_CHARACTERS: Final = 100
 """A longer text among a tool's arguments is one of its kind: a rule that spells it would never match again."""
+
+
+_MODULES: Final = frozenset(
+    {"black", "compileall", "coverage", "flake8", "isort", "mypy", "pylint", "pyright", "pytest", "ruff", "unittest"}
+)
+"""Modules of Python that are checks and tests."""
 
 
 class NotSuggestedError(Exception):
@@ -76,9 +83,9 @@ def _allow(tool: str) -> Rule:
 
 
 def _command_rule(site: Site, fact: ExecFact) -> Rule:
-    if fact.hazards:
-        at, why = fact.hazards[0]
-        raise NotSuggestedError(f"`{fact.words[at].text}` {why}")
+    for at, why in fact.hazards:
+        if not _is_known_module(fact, at):
+            raise NotSuggestedError(f"`{fact.words[at].text}` {why}")
     if not site.workspace.contains(fact.folder):
         raise NotSuggestedError(f"it runs in {fact.folder}, outside the workspace")
     for name in fact.assignments:
@@ -90,6 +97,13 @@ def _command_rule(site: Site, fact: ExecFact) -> Rule:
     if any(not site.workspace.contains(file.path) for file in fact.files):
         rule = replace(rule, paths=tuple(dict.fromkeys(globs)))
     return _with_requests(rule, fact.requests) if fact.requests else rule
+
+
+def _is_known_module(fact: ExecFact, at: int) -> bool:
+    """`python3 -m pytest`: it runs what the program `pytest` would, and the rule spells it."""
+    program, module = fact.words[0].text.rpartition("/")[2], fact.words[at + 1 : at + 2]
+    is_python = re.fullmatch(r"python[0-9.]*", program) is not None and fact.words[at].literal == "-m"
+    return is_python and bool(module) and module[0].literal in _MODULES
 
 
 def _token(word: Word) -> str:

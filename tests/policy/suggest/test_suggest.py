@@ -36,6 +36,7 @@ def refused(found: Suggestions) -> list[tuple[int, str, str]]:
         ),
         ({"bash": "CI=1 npm test"}, 'allow: bash\n    command: "npm test"\n    env: CI'),
         ({"bash": "cat /etc/hostname"}, 'allow: bash\n    command: "cat /etc/hostname"\n    paths: "/etc/hostname"'),
+        ({"bash": "python3 -m pytest -q"}, 'allow: bash\n    command: "python3 -m pytest -q"'),
         ({"bash": "timeout 5 npm test"}, 'allow: bash\n    command: "npm test"'),
         ({"bash": "git status > out.txt"}, 'allow: write\n    path: "out.txt"'),
         ({"bash": "curl https://a.org/x"}, 'allow: bash\n    command: "curl https://a.org/x"\n    host: "a.org"'),
