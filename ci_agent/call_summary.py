@@ -47,8 +47,9 @@ def summarise_failure(text: str, details: JsonObject | None) -> str:
     lines = without_colours(text).strip().splitlines() or [""]
     ran = details is not None and ("exit_status" in details or "timed_out" in details)
     if not ran:
-        first_of_several = [line[1:] for line in lines[1:2] if line.startswith("- ")]
-        return _short("".join([lines[0], *first_of_several]), MAX_FAILURE_CHARS)
+        is_lead = lines[0].endswith((".", ":"))  # and the reason comes behind it
+        reason = [line.removeprefix("- ") for line in lines[1:2] if is_lead or line.startswith("- ")]
+        return _short(" ".join([lines[0], *reason]), MAX_FAILURE_CHARS)
     *printed, status = lines
     if not status.startswith("exit status "):
         return _short(status, MAX_FAILURE_CHARS)

@@ -33,7 +33,7 @@ class ProgressLines:
                 _ending(event.outcome),
             )
             if self._verbose:
-                self._result(_text_of(event.outcome), failed=event.outcome.status == "error")
+                self._result(event.outcome)
         elif isinstance(event, MessageEnd) and isinstance(event.message, AssistantMessage):
             self._answer(event.message)
         elif isinstance(event, MessageUpdate) and isinstance(event.event, StreamNotice):
@@ -54,15 +54,16 @@ class ProgressLines:
     def _line(self, turn: int, *columns: str) -> None:
         self._write_line("  ".join([self._elapsed(), f"turn {turn}", *columns]))
 
-    def _result(self, text: str, *, failed: bool) -> None:
-        lines = text.splitlines()
+    def _result(self, outcome: ToolCallOutcome) -> None:
+        lines = _text_of(outcome).splitlines()
         more = len(lines) - _MAX_SHOWN_LINES
+        told = f"{more + _omitted_lines(outcome):,}"
         if more <= 1:
             self._text(lines)
-        elif failed:
-            self._text([f"{more} lines …", *lines[-_MAX_SHOWN_LINES:]])
+        elif outcome.status == "error":
+            self._text([f"{told} lines …", *lines[-_MAX_SHOWN_LINES:]])
         else:
-            self._text([*lines[:_MAX_SHOWN_LINES], f"… and {more} more lines"])
+            self._text([*lines[:_MAX_SHOWN_LINES], f"… and {told} more lines"])
 
     def _text(self, lines: Iterable[str]) -> None:
         for line in lines:
@@ -87,6 +88,12 @@ def _ending(outcome: ToolCallOutcome) -> str:
     if outcome.status == "error":
         return f"error: {summarise_failure(_text_of(outcome), outcome.details)}"
     return outcome.status
+
+
+def _omitted_lines(outcome: ToolCallOutcome) -> int:
+    """How many lines the result would have more if all of it had been given to the model."""
+    omitted = (outcome.details or {}).get("omitted_lines", 0)
+    return omitted - 1 if isinstance(omitted, int) and omitted > 0 else 0  # a line stands in their place
 
 
 def _denied_by(decision: Decision) -> str:

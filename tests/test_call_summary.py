@@ -25,8 +25,8 @@ TRACEBACK = 'Traceback (most recent call last):\n  File "x.py", line 1\nurllib.e
         ("Error: it broke\n\nNode.js v20\nexit status 1", "exit status 1: Error: it broke"),
         ("cc\na.c:1: oops\n\nexit status 2", "exit status 2: a.c:1: oops"),
         (
-            "warning: Not a git repository. Use --no-index\nusage: git diff\n\n    --ws  highlight errors\nexit status 129",
-            "exit status 129: warning: Not a git repository. Use --no-index",
+            "warning: Not a git repository\nusage: git diff\n\n    --ws  highlight errors\nexit status 129",
+            "exit status 129: warning: Not a git repository",
         ),
         (
             "usage: tool [-h]\n\noptions:\n  --strict  errors\ntool: error: unknown argument\nexit status 2",
@@ -51,6 +51,11 @@ def test_of_several_mistakes_the_first_is_told() -> None:
     assert (
         summarise_failure(text, None) == "The arguments of edit do not satisfy its schema. old: missing, and required"
     )
+
+
+def test_the_reason_is_told_that_stands_behind_what_became_of_it() -> None:
+    text = "src/a.py was not changed.\nEdit 1: its old text does not occur.\nThe nearest is line 3."
+    assert summarise_failure(text, None) == "src/a.py was not changed. Edit 1: its old text does not occur."
 
 
 def test_colours_are_left_out() -> None:

@@ -80,6 +80,12 @@ def test_verbose_shows_results_and_answers_behind_a_prefix() -> None:
     ]
 
 
+def test_verbose_counts_the_lines_that_were_cut_out_of_a_result() -> None:
+    text = "\n".join([*"1234", "[90 lines omitted]", *"5678"])
+    outcome = ToolCallOutcome("ok", None, (TextContent(text),), details={"omitted_lines": 90})
+    assert lines(end("bash", "{}", outcome), verbose=True)[-1] == "        | … and 92 more lines"
+
+
 def test_attack_no_line_is_a_command_to_the_runner(
     hostile_texts: Callable[[int, int], Iterator[str]], runner_commands: Callable[[str], list[str]]
 ) -> None:

@@ -27,7 +27,7 @@ COMMANDS: CommandTable = {
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Example: ci-agent run --policy read-only --model scripted:demo.yaml 'What does this project do?'",
 )
-@click.version_option(__version__, message="ci-agent %(version)s")
+@click.version_option(__version__, "-V", "--version", message="ci-agent %(version)s")
 def cli() -> None:
     """The agent for where nobody watches.
 

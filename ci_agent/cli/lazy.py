@@ -34,6 +34,8 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in self.table and not args[0].startswith("-"):
+            if args[0] in {"help", "version"}:
+                ctx.fail(f"No such command {args[0]!r}. Say {ctx.command_path} --{args[0]}.")
             meant = nearest(args[0], self.table)
             ctx.fail(f"No such command {args[0]!r}." + (f" Did you mean {meant!r}?" if meant else ""))
         return super().resolve_command(ctx, args)

@@ -67,10 +67,23 @@ class Amount(click.FloatRange):
     name = "number"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        number: float = super().convert(value, param, ctx)
+        try:
+            number: float = super().convert(value, param, ctx)
+        except click.BadParameter:
+            if param is not None and param.metavar == "SECONDS" and _is_no_number(value):
+                self.fail(f"{value!r} is not a valid number: seconds are wanted, such as 300.", param, ctx)
+            raise
         if not number <= _LARGEST:
             self.fail(f"{value} is not a number up to {_LARGEST}.", param, ctx)
         return number
+
+
+def _is_no_number(value: object) -> bool:
+    try:
+        float(str(value))
+    except ValueError:
+        return True
+    return False
 
 
 def set_in(ctx: click.Context, parameter: click.Parameter) -> str:

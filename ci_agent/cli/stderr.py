@@ -41,6 +41,8 @@ def show_error(error: CIAgentError, hide: Hide = str) -> None:
 def show_usage_error(error: click.ClickException, hide: Hide = str) -> None:
     """click's own words, which repeat what stood on the command line, as harmless."""
     text = io.StringIO()
+    if isinstance(error, click.NoSuchOption) and error.possibilities:
+        del error.possibilities[1:]  # the first is the nearest; click would sort them by the alphabet
     error.show(text)
     show_lines(hide(text.getvalue()))
 

@@ -34,6 +34,14 @@ def _as_json(tool: Tool) -> JsonObject:
 
 def _as_text(tool: Tool) -> str:
     required = tool.parameters["required"]
-    names = [name if name in required else f"{name}?" for name in tool.parameters["properties"]]
+    properties = tool.parameters["properties"].items()
+    names = [f"{name if name in required else f'{name}?'}{_fields(schema)}" for name, schema in properties]
     description = textwrap.fill(tool.description, 96, initial_indent="  ", subsequent_indent="  ")
     return f"{tool.name}({', '.join(names)})  {tool.execution_mode}\n{description}"
+
+
+def _fields(schema: JsonObject) -> str:
+    """What each item of a list of objects holds; empty for anything else."""
+    item = schema.get("items", {})
+    fields = [name if name in item.get("required", ()) else f"{name}?" for name in item.get("properties", {})]
+    return f": [{{{', '.join(fields)}}}]" if fields else ""

@@ -5,7 +5,11 @@ from pathlib import Path
 
 import click
 
+from ci_agent.json_types import JsonObject
+from ci_agent.reports.calls import counts_of
+from ci_agent.spelling import counted
 from ci_agent.terminal import printable
+from ci_agent.transcript.read import read_transcript
 from ci_agent.transcript.records import journal_schema, transcript_schema
 from ci_agent.transcript.recovery import recover
 from ci_agent.transcript.verify import verify
@@ -40,8 +44,18 @@ def recover_command(transcript: Path) -> int:
 
     Calls that had started and not ended show an unknown outcome. The journal stays where it is.
     """
-    click.echo(recover(transcript))
+    document = recover(transcript)
+    click.echo(document)
+    click.echo(f"recovered: {_what_is_in(read_transcript(document))}", err=True)
     return 0
+
+
+def _what_is_in(document: JsonObject) -> str:
+    calls, turns = document["tool_calls"], sum(each["role"] == "assistant" for each in document["messages"])
+    counts = f" ({counts_of(calls)})" if calls else ""
+    problems = len(document["integrity"]["problems"])
+    damage = f"; {counted(problems, 'problem')} of the journal, which `transcript verify` tells" if problems else ""
+    return f"{counted(turns, 'turn')}, {counted(len(calls), 'call')}{counts}{damage}"
 
 
 @transcript_command.command("schema", epilog="Example: ci-agent transcript schema > transcript.schema.json")

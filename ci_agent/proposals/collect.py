@@ -51,7 +51,7 @@ class ProposalsOfRun:
             self.proposals = (*before, proposal)
         note = f" Left out, as the policy's paths do not cover it: {listed(left_out, 10)}." if left_out else ""
         details = {"proposal": proposal.model_dump(), "left_out": list(left_out[:100])}
-        return f"Taken down: {kind}. The run proposes {counted(len(self.proposals), 'thing')} now.{note}", details
+        return f"Noted: {kind}. The run proposes {counted(len(self.proposals), 'thing')} now.{note}", details
 
     def document(self, *, run_id: str, exit_code: int, policy: str, sha256: str, repository: str | None) -> JsonObject:
         return {

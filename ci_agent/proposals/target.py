@@ -38,7 +38,9 @@ def find_target(
     """What was said, or else what GitHub says of this job; ConfigurationError for what the proposals need and nobody
     says."""
     found = repository or environment.get("GITHUB_REPOSITORY")
-    if not found or not _REPOSITORY.fullmatch(found):
+    if not found:
+        raise ConfigurationError("nothing says which repository: say --repo OWNER/NAME, or set GITHUB_REPOSITORY")
+    if not _REPOSITORY.fullmatch(found):
         raise ConfigurationError(f"{found!r} is no repository: say --repo OWNER/NAME")
     kinds = {proposal.kind for proposal in file.proposals}
     if kinds & {"comment", "label"}:

@@ -1,5 +1,6 @@
 """The file that a scripted model plays: a list of assistant turns, checked before the run begins."""
 
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from ci_agent.errors import ConfigurationError, InvalidFileError
 from ci_agent.json_types import Json, JsonObject
 from ci_agent.strict_yaml import FileModel, YamlDocument, read_yaml, validate
 
@@ -60,7 +62,12 @@ def load_script(path: str | Path) -> Script:
 
 def read_script(path: str | Path) -> tuple[Script, YamlDocument]:
     """`load_script`, and the document that knows where each part of the script stands."""
-    document = read_yaml(path, "script")
+    try:
+        document = read_yaml(path, "script")
+    except ConfigurationError as error:
+        if isinstance(error, InvalidFileError) or Path(path).is_absolute() or os.path.lexists(path):
+            raise
+        raise ConfigurationError(f"{error}; it is named from the current folder, {os.getcwd()!r}") from error
     script = validate(document, Script)
     _check_calls(script, document)
     _check_references(script, document)

@@ -78,6 +78,13 @@ def next_steps(document: JsonObject) -> Iterator[str]:
         yield "Running again later can help." if retryable else "Running again will not help by itself."
     elif name is not None and EXIT_CODES[name].advice:
         yield EXIT_CODES[name].advice
+    if name == "denied" and any(_is_denied_by_default(call) for call in document["tool_calls"]):
+        policy = shlex.quote(document["policy"]["name"]) if document["policy"] else "FILE"
+        yield f"Rules for what no rule allows: `ci-agent policy suggest --policy {printable(policy)} TRANSCRIPT`."
+
+
+def _is_denied_by_default(call: JsonObject) -> bool:
+    return call["status"] == "denied" and bool(call["decision"]) and call["decision"]["code"] == "default"
 
 
 def caveats(document: JsonObject) -> Iterator[str]:

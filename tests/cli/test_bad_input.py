@@ -46,7 +46,9 @@ def flags(options: dict[str, str]) -> list[str]:
         ({"--model": "ollama"}, 2, "'ollama' names no model: write what it is called behind `ollama:`"),
         ({"--model": "nobody:gpt-9"}, 2, "no provider is called 'nobody'. Give PROVIDER:MODEL; the providers are "),
         ({"--max-turns": "ten"}, 2, "'ten' is not a valid whole number."),
-        ({"--model": "scripted:gone.yaml"}, 3, "cannot read the script 'gone.yaml': No such file or directory"),
+        ({"--timeout": "5m"}, 2, "'5m' is not a valid number: seconds are wanted, such as 300."),
+        ({"--polcy": "x"}, 2, "No such option '--polcy'. Did you mean '--policy'?"),
+        ({"--model": "scripted:gone.yaml"}, 3, "No such file or directory; it is named from the current folder, '/"),
         ({"--workspace": "nowhere"}, 3, "workspace 'nowhere' does not exist or cannot be entered"),
         ({"--transcript": "nowhere/t.json"}, 3, "nowhere"),
         ({"--transcript": "folder"}, 3, "folder"),
@@ -98,6 +100,13 @@ def test_a_command_that_does_not_exist_is_answered_with_the_nearest(ci_agent: An
     ):
         done = ci_agent(*args)
         assert (done.returncode, answer in done.stderr) == (2, True), done.stderr
+
+
+@pytest.mark.parametrize("word", ["help", "version"])
+def test_what_is_an_option_and_no_command_is_told_as_that(ci_agent: Any, word: str) -> None:
+    done = ci_agent(word)
+    assert (done.returncode, f"No such command '{word}'. Say ci-agent --{word}." in done.stderr) == (2, True)
+    assert ci_agent("-V").stdout == ci_agent("--version").stdout
 
 
 def test_a_variable_that_is_spelled_wrong_is_told(ci_agent: Any, good: dict[str, str]) -> None:

@@ -65,6 +65,26 @@ def test_recover_without_a_journal_is_refused(ci_agent: Any) -> None:
     assert (done.returncode, done.stderr.count("\n")) == (3, 1)
 
 
+def test_recover_says_what_it_has_recovered(ci_agent: Any, transcript: Path) -> None:
+    transcript.unlink()
+    done = ci_agent("transcript", "recover", "t.json")
+    assert (done.returncode, done.stdout) == (0, "t.json\n")
+    assert done.stderr == "recovered: 2 turns, 2 calls (1 denied, 1 ok)\n"
+
+
+def test_the_fields_of_the_items_of_a_list_are_shown(ci_agent: Any) -> None:
+    assert "\nedit(path, edits: [{old, new}])  sequential\n" in ci_agent("tools").stdout
+
+
+def test_a_denial_by_default_is_answered_with_the_command_that_proposes_rules(ci_agent: Any, script: Write) -> None:
+    model = script("turns: [{tool_calls: [{name: bash, arguments: {command: id}}]}, {text: Ok.}]")
+    done = ci_agent("run", "--policy", "read-only", "--model", model, "--transcript", "t.json", "Go.")
+    said = "Rules for what no rule allows: `ci-agent policy suggest --policy read-only TRANSCRIPT`."
+    assert f"  Next: {said}\n" in done.stderr
+    assert said in ci_agent("report", "t.json", "--format", "markdown").stdout
+    assert ci_agent("policy", "suggest", "--policy", "read-only", "t.json").returncode == 0
+
+
 def test_the_schemas_of_transcript_and_journal_are_printed(ci_agent: Any, transcript: Path) -> None:
     schema = json.loads(ci_agent("transcript", "schema").stdout)
     jsonschema.Draft202012Validator(schema).validate(json.loads(transcript.read_text()))

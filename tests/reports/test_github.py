@@ -54,7 +54,8 @@ Answer
     | I could not push.
 ::error title=ci-agent%3A denied::denied, exit code 5: `--fail-on-denied` applies, or a rule with `on_denied: fail` \
 or `stop` matched%0A2 of 4 calls were denied%0AIf a denied call is wanted, ask `ci-agent policy explain` why it was \
-denied and add a rule for it.
+denied and add a rule for it.%0ARules for what no rule allows: `ci-agent policy suggest --policy review \
+TRANSCRIPT`.
 ::error title=ci-agent%3A denied by no-env (shipped/x.yml%3A7),file=a%2Cb%3Ac.env::read: a,b:c.env%0A100%25 secret
 ::error title=ci-agent%3A denied (default%2C nearest rule p.yml%3A4),file=p.yml,line=4::bash: git push%0Ano \
 policy rule allows running `git push`

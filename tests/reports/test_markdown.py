@@ -48,6 +48,8 @@ def test_the_whole_summary_of_a_denied_run(records: Any) -> None:
 
 If a denied call is wanted, ask `ci-agent policy explain` why it was denied and add a rule for it.
 
+Rules for what no rule allows: `ci-agent policy suggest --policy review TRANSCRIPT`.
+
 Why they were denied:
 
 ```sh

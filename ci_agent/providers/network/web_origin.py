@@ -1,17 +1,23 @@
 """Where a model's server is, whether a key may travel there, and through which proxy."""
 
 import ipaddress
+import re
 from collections.abc import Mapping
 from urllib.parse import SplitResult, urlsplit
 
 from ci_agent.errors import ConfigurationError
 
+_WITHOUT_SCHEME = re.compile(r"(?P<host>[A-Za-z0-9.-]+)(:[0-9]+)?(/.*)?")
 _PORTS = {"http": 80, "https": 443}
 
 
 def check_base_url(url: str, *, allow_http: bool) -> str:
     """The base URL without a slash at its end; ConfigurationError for one that no key should be sent to."""
     parts = _split(url)
+    bare = _WITHOUT_SCHEME.fullmatch(url)
+    if bare is not None:
+        scheme = "http" if is_loopback(bare["host"]) else "https"
+        raise ConfigurationError(f"the base URL {_shown(url)} has no scheme: put {scheme}:// before it")
     if parts is None or parts.scheme not in _PORTS or not parts.hostname:
         raise ConfigurationError(f"the base URL {_shown(url)} is no http or https address of a server")
     if parts.username is not None or parts.password is not None:

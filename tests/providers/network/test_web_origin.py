@@ -2,11 +2,27 @@
 
 import pytest
 
+from ci_agent.errors import ConfigurationError
 from ci_agent.providers.network.web_origin import check_base_url, is_loopback, origin_of, proxy_for
 
 
 def test_a_base_url_loses_the_slashes_at_its_end() -> None:
     assert check_base_url("https://model.test/v1//", allow_http=False) == "https://model.test/v1"
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("localhost:8080/v1", "the base URL 'localhost:8080/v1' has no scheme: put http:// before it"),
+        ("127.0.0.1:8080", "the base URL '127.0.0.1:8080' has no scheme: put http:// before it"),
+        ("model.test/v1", "the base URL 'model.test/v1' has no scheme: put https:// before it"),
+        ("ftp://model.test", "the base URL 'ftp://model.test' is no http or https address of a server"),
+    ],
+)
+def test_a_base_url_without_its_scheme_is_told_which(url: str, told: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        check_base_url(url, allow_http=False)
+    assert str(caught.value) == told
 
 
 @pytest.mark.parametrize(
