@@ -88,6 +88,9 @@ def _rule(rule_id: str, call: JsonObject) -> JsonObject:
         what = f"Denied by policy rule {name}"
         because = one_line(decision["because"] or what, MAX_REASON_CHARS)
         cure = f"The rule stands at {source.get('source', 'an unknown place')}."
+    elif rule_id == "denied/not_offered":
+        what = because = "Denied, for the tool was not offered"
+        cure = "If the call is wanted, name the tool in `--tools`; the policy does not forbid it."
     elif kind == "denied":
         what = because = f"Denied by the policy ({name})"
         cure = "If the call is wanted, `ci-agent policy explain` says why it was denied; add a rule for it."

@@ -151,3 +151,12 @@ def test_attack_hostile_text_is_a_plain_message(records: Any, hostile_texts: Hos
     for document in records.hostile(hostile_texts(900, 3)):
         assert len(checked(document)["results"]) == 3
         assert render_sarif(document).isascii()
+
+
+def test_a_tool_that_was_not_offered_is_not_blamed_on_the_policy(records: Any) -> None:
+    decision = records.decision("deny", "not_offered", "Tool ls is not offered in this run.")
+    calls = [records.call(1, "ls", {}, "denied", "", decision=decision)]
+    run = checked(records.transcript(calls, result=records.result("denied", 5)))
+    (rule,) = run["tool"]["driver"]["rules"]
+    assert rule["id"] == "denied/not_offered"
+    assert rule["help"] == {"text": "If the call is wanted, name the tool in `--tools`; the policy does not forbid it."}
