@@ -201,3 +201,14 @@ def test_a_place_where_no_file_can_be_is_refused_before_the_run(
         done = ci_agent("run", "--proposals", path, *argv)
         assert (done.returncode, done.stdout) == (3, "")
         assert "name a file in an existing folder" in done.stderr
+
+
+def test_a_proposal_is_noted_and_one_without_a_repository_is_told_what_to_say(
+    propose: Any, ci_agent: Any, tmp_path: Path
+) -> None:
+    transcript, _ = propose(("propose", {"kind": "comment", "body": "Hello."}))
+    [(failed, said)] = results(transcript)
+    assert (failed, said) == (False, "Noted: comment. The run proposes 1 thing now.")
+    done = ci_agent("apply", str(tmp_path / "proposals.json"), "--policy", "policy.yml", "--number", "7")
+    told = "ci-agent: nothing says which repository: say --repo OWNER/NAME, or set GITHUB_REPOSITORY\n"
+    assert (done.returncode, done.stderr) == (3, told)
