@@ -41,21 +41,27 @@ def _empty(top: int, deadline: float) -> None:
             if time.monotonic() > deadline:
                 return
             with suppress(OSError):  # the rest shall go
-                _remove_entry(top, name, deadline)
-                goes_on = True
+                goes_on |= _remove_entry(top, name, deadline)
 
 
-def _remove_entry(top: int, name: str, deadline: float) -> None:
+def _remove_entry(top: int, name: str, deadline: float) -> bool:
+    """True when something of it was removed, or moved to the top."""
     if _unlinked(name, top):
-        return
+        return True
+    has_changed = False
     with _opened(name, top) as folder:
         for inner in os.listdir(folder):
             if time.monotonic() > deadline:
-                return
-            if not _unlinked(inner, folder):
-                _make_movable(inner, folder)
-                os.rename(inner, f"moved-{os.urandom(8).hex()}", src_dir_fd=folder, dst_dir_fd=top)
-    os.rmdir(name, dir_fd=top)
+                return False
+            with suppress(OSError):
+                if not _unlinked(inner, folder):
+                    _make_movable(inner, folder)
+                    os.rename(inner, f"moved-{os.urandom(8).hex()}", src_dir_fd=folder, dst_dir_fd=top)
+                has_changed = True
+    with suppress(OSError):
+        os.rmdir(name, dir_fd=top)
+        has_changed = True
+    return has_changed
 
 
 def _unlinked(name: str, folder: int) -> bool:

@@ -1,5 +1,9 @@
 import os
+import shutil
+import subprocess
 from pathlib import Path
+
+import pytest
 
 from ci_agent.sandbox.removal import remove_folder
 
@@ -84,4 +88,23 @@ def test_when_the_time_is_up_the_rest_stays(tmp_path: Path) -> None:
     (top / "in" / "file").touch()
     assert not remove_tree(top, within_s=-1.0)
     assert sorted(os.listdir(top / "in")) == ["file", "more"]
+    assert remove_tree(top)
+
+
+def test_what_cannot_be_removed_keeps_nothing_else(tmp_path: Path) -> None:
+    top = tmp_path / "top"
+    (top / "a" / "deep" / "deeper").mkdir(parents=True)
+    fixed = top / "a" / "fixed"
+    for file in (fixed, top / "a" / "b", top / "a" / "deep" / "deeper" / "c"):
+        file.touch()
+    if (
+        shutil.which("chattr") is None
+        or subprocess.run(["chattr", "+i", fixed], capture_output=True, check=False).returncode
+    ):
+        pytest.skip("needs root, and a file system whose files can be made immutable")
+    try:
+        assert not remove_tree(top)
+        assert [*top.rglob("*")] == [top / "a", fixed]
+    finally:
+        subprocess.run(["chattr", "-i", fixed], check=True)
     assert remove_tree(top)
