@@ -8,7 +8,7 @@ from typing import Final
 
 from ci_agent.cancellation import Cancelled, CancelToken
 from ci_agent.errors import ToolError
-from ci_agent.process import Processes
+from ci_agent.process import Processes, ProcessResult
 
 _WITHIN_S: Final = 10.0
 
@@ -34,9 +34,15 @@ def why_git_refuses(
         return None
     if answer.exit_status == 0:
         return None
-    printed = os.fsdecode(answer.stderr.head if answer.stderr else b"").strip()
-    said = printed.splitlines()[0].removeprefix("fatal: ") if printed else f"exit status {answer.exit_status}"
+    said = _first_line(answer)
     return f"git refuses to work in the workspace, so every git command will fail: {said}. {_remedy(said, repository)}"
+
+
+def _first_line(answer: ProcessResult) -> str:
+    if answer.timed_out:
+        return f"it does not answer within {_WITHIN_S:g} s"
+    printed = os.fsdecode(answer.stderr.head if answer.stderr else b"").strip()
+    return printed.splitlines()[0].removeprefix("fatal: ") if printed else f"exit status {answer.exit_status}"
 
 
 def _remedy(said: str, repository: Path) -> str:

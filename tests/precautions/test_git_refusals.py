@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ci_agent.cancellation import CancelToken
+from ci_agent.precautions import git_refusals
 from ci_agent.precautions.git_refusals import why_git_refuses
 from ci_agent.process import child_environment, open_processes
 
@@ -67,3 +68,16 @@ def test_a_broken_repository_is_told_of(repository: Path, home: Path) -> None:
     assert said is not None
     assert said.startswith("git refuses to work in the workspace, so every git command will fail: not a git repository")
     assert said.endswith(f"Look at {repository / '.git'}, or check the repository out again")
+
+
+def test_git_that_does_not_answer_is_told_of_and_left(
+    repository: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(git_refusals, "_WITHIN_S", 0.1)
+    (tmp_path / "bin").mkdir()
+    git = tmp_path / "bin" / "git"
+    git.write_text("#!/bin/sh\nread answer < /dev/zero\n")
+    git.chmod(0o755)
+    said = refusal(repository, home, {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"})
+    assert said is not None
+    assert "it does not answer within 0.1 s. Look at " in said
