@@ -4,7 +4,8 @@
  *                pipe, pthread_create, flock, execve, send, recv, sendmsg, recvmsg, socketpair, kill, waitpid, prctl,
  *                poll, setsid, chdir, dup2, setrlimit, opendir, syscall
  *   FAULT_NTH    which one, from 1; 0: none, they are only counted
- *   FAULT_ERRNO  what errno becomes; 0: half of what was to be written is, and no error
+ *   FAULT_ERRNO  what errno becomes; 0: half of what was to be written is, and no error; below 0: the process is killed
+ *                in its place, after half of what was to be written
  *   FAULT_ON     how many fail from the Nth on; 0: all
  *   FAULT_BELOW  only calls about files below this folder, or after a ! about all others; empty: all
  *   FAULT_ARM    counting begins when a file of this path is opened; empty: at once
@@ -91,6 +92,8 @@ static int is_file_below(int file) {
   return is_below(path);
 }
 
+static void die(void) { syscall(SYS_kill, getpid(), SIGKILL); }
+
 /* Counts the call when it is one of those, and says whether it is to fail. */
 static int fails(const char *name, int concerned) {
   if (!state || !state->armed || !concerned || strcmp(name, call)) return 0;
@@ -98,6 +101,7 @@ static int fails(const char *name, int concerned) {
   long seen = atomic_fetch_add(&state->seen, 1) + 1;
   if (!nth || seen < nth || (times && seen >= nth + times)) return 0;
   atomic_fetch_add(&state->failed, 1);
+  if (error < 0 && strcmp(name, "write")) die();
   errno = error;
   return 1;
 }
@@ -106,8 +110,12 @@ static int fails(const char *name, int concerned) {
 
 ssize_t write(int file, const void *data, size_t size) {
   if (fails("write", is_file_below(file))) {
-    if (error) return -1;
+    if (error > 0) return -1;
     size = (size + 1) / 2;
+    if (error < 0) {
+      REAL(write)(file, data, size);
+      die();
+    }
   }
   return REAL(write)(file, data, size);
 }

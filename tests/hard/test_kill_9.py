@@ -3,10 +3,12 @@
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
+import sys
 import threading
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +61,27 @@ def test_a_kill_right_after_a_record_was_acknowledged(
         process.kill()
         lines += process.stdout.readlines()
     _check_what_is_left(lab, process.returncode, b"".join(lines), forked_command)
+
+
+@pytest.mark.hard
+@pytest.mark.skipif(sys.platform != "linux" or shutil.which("cc") is None, reason="needs Linux and a C compiler")
+@pytest.mark.parametrize("call", ["open", "flock", "write", "fsync", "ftruncate", "rename", "unlink", "close"])
+def test_a_kill_at_each_call_about_the_record(
+    make_lab: "MakeLab", failing_calls: Path, failing_command: ForkedCommand, call: str
+) -> None:
+    """In the place of the call; of what it was to write, half is written."""
+    for nth in count(1):
+        lab = make_lab(nth)
+        lab.write_script((lab.folder / "small.yaml").read_text())
+        seen = lab.folder / "seen"
+        seen.write_bytes(bytes(32))
+        kill = {"FAULT_CALL": call, "FAULT_NTH": str(nth), "FAULT_ERRNO": "-1", "FAULT_BELOW": str(lab.out)}
+        env = {"LD_PRELOAD": str(failing_calls), "FAULT_SEEN": str(seen), **kill}
+        done = lab.run("--output", "jsonl", env=env, forked=failing_command.run)
+        _check_what_is_left(lab, done.code, done.stdout, failing_command)
+        if done.code == 0:
+            assert nth > 1
+            return
 
 
 def _usual_duration_s(make_lab: "MakeLab", name: str = "usual") -> float:
