@@ -99,7 +99,8 @@ def is_available() -> bool:
     return bool(_seccomp(_GET_ACTION_AVAIL, 0, ctypes.byref(action)) == 0)
 
 
-def build_filter(refusals: Sequence[Refusal]) -> Filter | None:
+@cache
+def build_filter(refusals: tuple[Refusal, ...]) -> Filter | None:
     """What refuses these, for `enter_filter`; None: there is nothing to refuse. For a machine where it is available."""
     if not refusals:
         return None
