@@ -145,6 +145,16 @@ def test_a_server_without_tls_is_not_asked_again_and_what_to_do_is_said(client: 
     assert error.message.endswith(": does the server speak TLS? One that does not is asked by http://")
 
 
+def test_a_name_that_nobody_knows_is_asked_about(client: "Client", monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(*_args: object, **_more: object) -> None:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    error = refused(client.transport(), "http://nobody.test")
+    assert (error.kind, error.retryable, error.nobody_listens) == ("connection", True, False)
+    assert error.message.endswith("Name or service not known: is the name of the server right?")
+
+
 # Time
 
 
