@@ -97,16 +97,25 @@ def goes_by_index(facts: Sequence[Fact]) -> bool:
 def index_stays(facts: Sequence[Fact]) -> bool:
     """Whether nothing that the call runs may put another name in the index before git is asked.
 
-    What is given the names runs when git has told them.
+    What is given the names runs when git has told them; git must not be asked again after it.
     """
-    return all(map(_keeps_index, (fact for fact in facts if isinstance(fact, ExecFact))))
+    has_run = False
+    for command in (fact for fact in facts if isinstance(fact, ExecFact)):
+        if has_run and base_name(command).startswith("git "):
+            return False
+        if not keeps_settings(command):
+            has_run = any(word.beneath for word in command.words)
+            if not has_run:
+                return False
+    return True
 
 
-def _keeps_index(command: ExecFact) -> bool:
+def keeps_settings(command: ExecFact) -> bool:
+    """Whether it changes neither the index nor a file that it is not told to write."""
     program, _, subcommand = base_name(command).partition(" ")
     if program == "git":
         return subcommand in _KEEP_INDEX
-    return not command.needs_rule or program in _RUN_NOTHING or any(word.beneath for word in command.words)
+    return not command.needs_rule or program in _RUN_NOTHING
 
 
 def _files(fact: Fact) -> Iterator[FileFact]:

@@ -8,7 +8,7 @@ from typing import Final
 
 from ci_agent.policy.disk import DiskBudget, Entry, Listing, listing_of, read_folder
 from ci_agent.policy.facts import ExecFact, Fact, FileFact
-from ci_agent.policy.gathering.indexed_files import index_stays
+from ci_agent.policy.gathering.indexed_files import keeps_settings
 from ci_agent.policy.matchers.reach import Names, fold
 from ci_agent.policy.words import Selection
 from ci_agent.text_files import read_regular_file
@@ -112,7 +112,8 @@ def _read(file: Path, budget: DiskBudget) -> bytes:
 def ignore_files_stay(facts: Sequence[Fact]) -> bool:
     """Whether nothing that the call does, and no variable of a search, may change what is taken in."""
     searches = [fact for fact in facts if isinstance(fact, ExecFact) and passes_hidden_by([fact])]
-    if any(fact.assignments for fact in searches) or not index_stays(facts):
+    commands = [fact for fact in facts if isinstance(fact, ExecFact)]
+    if any(fact.assignments for fact in searches) or not all(map(keeps_settings, commands)):
         return False
     changed = (file for fact in facts for file in _files(fact) if file.effect in ("write", "delete"))
     return not any(map(_may_be_ignore_file, changed))

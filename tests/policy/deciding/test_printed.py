@@ -253,6 +253,7 @@ def test_a_file_that_git_does_not_track_is_not_among_the_names_that_it_lists(
         "git add -A && git ls-files | xargs cat",
         "git stash pop; git ls-files | xargs cat",
         "make index; git ls-files | xargs cat",
+        "git ls-files src | xargs make; git ls-files | xargs cat",
         "git ls-files | xargs grep -r x .",
         "git diff --name-only main | xargs cat",
         "git diff --name-only --diff-filter=A* main | xargs cat",

@@ -74,6 +74,7 @@ def test_a_plain_search_passes_by_what_is_hidden(policy: MakePolicy, command: st
         "cp src/a.py .gitignore && rg needle",
         "git checkout main; rg needle",
         "make x && rg needle",
+        "rg -l needle_ | xargs make; rg needle",
     ],
 )
 def test_a_search_that_may_come_to_it_is_denied(policy: MakePolicy, command: str) -> None:
