@@ -39,7 +39,8 @@ _UNREACHABLE = re.compile(
     rb"|dns error|getaddrinfo|\b(?:EAI_AGAIN|ENOTFOUND|ENETUNREACH)\b|network is unreachable"
     rb"|(?:couldn't|could not|failed to|unable to|cannot) (?:establish a new )?connect"
     rb"|\b(?:connect|connection|listen|bind|serve|server)\b[^\n]{0,100}(?:EACCES|permission denied|\nPermissionError)"
-    rb"|permission denied[^\n]{0,80}\b(?:bind|connect|listen|socket)\b|\bsocket\b[^\n]{0,40}PermissionError",
+    rb"|permission denied[^\n]{0,80}\b(?:bind|connect|listen|socket)\b"
+    rb"|\bsocket\b[^\n]{0,100}(?:permission denied|\n?PermissionError)",
     re.IGNORECASE,
 )
 """What they print when they reach no server, or may not be one."""

@@ -48,6 +48,9 @@ def notes_on(printed: str, exit_status: int = 1) -> list[str]:
         "E       PermissionError: [Errno 13] Permission denied (while attempting to bind on address ('127.0.0.1', 0))",
         "/usr/lib/python3.11/socket.py:934: PermissionError",
         "    self.socket.bind(self.server_address)\nPermissionError: [Errno 13] Permission denied",
+        "    _socket.socket.__init__(self, family, type, proto, fileno)\nPermissionError: [Errno 13] Permission denied",
+        "socket: Permission denied\r\nssh: connect to host 127.0.0.1 port 22: failure",
+        "dial tcp: lookup host: dial udp 127.0.0.53:53: socket: permission denied",
     ],
 )
 def test_a_command_that_reached_no_server_is_told_why(printed: str) -> None:
