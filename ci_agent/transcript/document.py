@@ -13,7 +13,7 @@ from ci_agent.json_types import JsonObject
 from ci_agent.messages import Usage, add_usage
 from ci_agent.terminal import inert_json
 from ci_agent.transcript.as_json import usage_json
-from ci_agent.transcript.journal import JournalContents
+from ci_agent.transcript.journal_lines import JournalContents
 from ci_agent.transcript.plain_json import canonical_json, json_text
 from ci_agent.transcript.story import Story, read_story
 

@@ -18,7 +18,8 @@ from ci_agent.transcript.document import (
     sync_folder,
     write_document,
 )
-from ci_agent.transcript.journal import JOURNAL_SUFFIX, PRODUCT_SUFFIX, Journal, JournalContents, open_journal_file
+from ci_agent.transcript.journal import JOURNAL_SUFFIX, PRODUCT_SUFFIX, Journal, open_journal_file
+from ci_agent.transcript.journal_lines import JournalContents
 from ci_agent.transcript.rescue import FinishedRecord, Render, save_record
 
 _FIRST_BYTES = b'{"seq":1,"prev":"'

@@ -26,7 +26,8 @@ from ci_agent.json_types import Json, JsonObject
 from ci_agent.messages import ImageContent, Message, TextContent, ToolResultMessage
 from ci_agent.provider import StreamNotice
 from ci_agent.transcript.as_json import arguments_json, decision_json, fits, message_json, parts_json, timestamp
-from ci_agent.transcript.journal import JOURNAL_SCHEMA, LAST_KIND, Journal
+from ci_agent.transcript.journal import Journal
+from ci_agent.transcript.journal_lines import JOURNAL_SCHEMA, LAST_KIND
 from ci_agent.transcript.plain_json import MAX_VALUES, plain
 from ci_agent.transcript.redact import Redactor
 from ci_agent.transcript.run_facts import RunEnding, RunStart

@@ -8,7 +8,8 @@ from pathlib import Path
 from ci_agent.errors import ConfigurationError, RecordError
 from ci_agent.json_types import JsonObject
 from ci_agent.transcript.document import build_document, document_chunks, write_new_file
-from ci_agent.transcript.journal import JOURNAL_SUFFIX, PRODUCT_SUFFIX, JournalContents, Problem, read_journal
+from ci_agent.transcript.journal import JOURNAL_SUFFIX, PRODUCT_SUFFIX, read_journal
+from ci_agent.transcript.journal_lines import JournalContents, Problem
 from ci_agent.transcript.records import line_problems
 
 

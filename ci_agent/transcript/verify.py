@@ -7,14 +7,8 @@ from pathlib import Path
 from ci_agent.errors import ConfigurationError
 from ci_agent.json_types import Json, JsonObject, parse_json
 from ci_agent.transcript.document import INTEGRITY, TRANSCRIPT_SCHEMA, document_digest
-from ci_agent.transcript.journal import (
-    JOURNAL_SUFFIX,
-    PRODUCT_SUFFIX,
-    JournalContents,
-    Problem,
-    open_record,
-    read_journal,
-)
+from ci_agent.transcript.journal import JOURNAL_SUFFIX, PRODUCT_SUFFIX, open_record, read_journal
+from ci_agent.transcript.journal_lines import JournalContents, Problem
 from ci_agent.transcript.records import document_problems, line_problems
 
 _MAX_VERSION_CHARS = 20

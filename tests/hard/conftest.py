@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 from forked_command import ForkedCommand, Run
 
-from ci_agent.transcript.journal import JournalContents, read_journal
+from ci_agent.transcript.journal import read_journal
+from ci_agent.transcript.journal_lines import JournalContents
 from ci_agent.transcript.records import document_problems
 from ci_agent.transcript.recovery import recover
 from ci_agent.transcript.verify import verify

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
 
-from ci_agent.transcript.journal import read_lines
+from ci_agent.transcript.journal_lines import read_lines
 from ci_agent.transcript.verify import verify
 
 if TYPE_CHECKING:

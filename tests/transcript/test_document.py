@@ -22,7 +22,8 @@ from ci_agent.transcript.document import (
     stdout_json,
     write_document,
 )
-from ci_agent.transcript.journal import JournalContents, read_journal
+from ci_agent.transcript.journal import read_journal
+from ci_agent.transcript.journal_lines import JournalContents
 from ci_agent.transcript.plain_json import canonical_json
 from ci_agent.transcript.records import transcript_schema
 from ci_agent.transcript.verify import verify

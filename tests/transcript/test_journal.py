@@ -15,15 +15,8 @@ import pytest
 
 from ci_agent.errors import BusyError, ConfigurationError, RecordError
 from ci_agent.json_types import JsonObject
-from ci_agent.transcript.journal import (
-    NO_RECORD,
-    Journal,
-    JournalContents,
-    Problem,
-    open_journal_file,
-    read_journal,
-    read_lines,
-)
+from ci_agent.transcript.journal import Journal, open_journal_file, read_journal
+from ci_agent.transcript.journal_lines import NO_RECORD, JournalContents, Problem, read_lines
 
 
 def sha256(data: bytes) -> str:

@@ -18,7 +18,8 @@ from ci_agent.errors import BusyError, ConfigurationError
 from ci_agent.events import AgentEvent, MessageEnd, ToolExecutionDecision, ToolExecutionEnd, ToolExecutionStart
 from ci_agent.json_types import JsonObject, parse_json
 from ci_agent.transcript.document import build_document
-from ci_agent.transcript.journal import Journal, JournalContents, read_journal, read_lines
+from ci_agent.transcript.journal import Journal, read_journal
+from ci_agent.transcript.journal_lines import JournalContents, read_lines
 from ci_agent.transcript.place import find_place, open_journal
 from ci_agent.transcript.recorder import Recorder
 from ci_agent.transcript.records import document_problems

@@ -10,7 +10,8 @@ import pytest
 from ci_agent.errors import BusyError, ConfigurationError
 from ci_agent.json_types import JsonObject
 from ci_agent.transcript.document import document_digest, write_document
-from ci_agent.transcript.journal import Journal, Problem
+from ci_agent.transcript.journal import Journal
+from ci_agent.transcript.journal_lines import Problem
 from ci_agent.transcript.place import find_place, open_journal
 from ci_agent.transcript.recorder import Recorder
 from ci_agent.transcript.verify import read_document, verify
