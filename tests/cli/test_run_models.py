@@ -96,7 +96,7 @@ def test_a_config_file_says_all_of_it_and_the_report_tells_what_came_of_it(
         "output: text\ntranscript: t.json\n"
     )
     done = ci_agent("run", "--config", "c.yml", "Hello.", env={"OPENAI_BASE_URL": f"{works.url}/v1"})
-    assert (done.returncode, done.stdout) == (0, '{"a": 1}\n')
+    assert (done.returncode, done.stdout) == (0, '{"a":1}\n')
     assert broken.requests[0].headers["x-api-key"] == KEY
     assert "authorization" not in works.requests[0].headers
     assert (works.requests[1].json["temperature"], works.requests[1].json["max_tokens"]) == (0.5, 500)

@@ -126,7 +126,10 @@ def test_a_wrong_key_ends_the_run_at_once(faults: "Faults", run: Run) -> None:
     server = faults.serve(faults.error(401, f"Your key {KEY} is wrong.", code="invalid_api_key"))
     code, document, stderr = run(server)
     assert (code, len(server.requests)) == (4, 1)
-    assert failure_of(document) == ("HTTP 401 invalid_api_key: Your key [the key] is wrong.", False)
+    assert failure_of(document) == (
+        "HTTP 401 invalid_api_key: Your key [the key] is wrong. (the key that was refused is that of OPENAI_API_KEY)",
+        False,
+    )
     assert "HTTP 401" in stderr
 
 
