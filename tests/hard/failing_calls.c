@@ -155,9 +155,16 @@ int mkdir(const char *path, mode_t mode) { return fails("mkdir", is_below(path))
 
 int unlink(const char *path) { return fails("unlink", is_below(path)) ? -1 : REAL(unlink)(path); }
 
+/* A search through all processes opens the like of one file for each that was there before: that of the first stands
+ * for them. */
+static int is_one_of_many(const char *path) {
+  int pid;
+  return state && path && sscanf(path, "/proc/%d/", &pid) == 1 && pid > 1 && pid < state->pid;
+}
+
 static int opening(const char *path) {
   if (state && *arm && strcmp(path, arm) == 0 && state->pid == getpid()) state->armed = 1;
-  return fails("open", is_below(path));
+  return fails("open", is_below(path) && !is_one_of_many(path));
 }
 
 #define OPEN(name, ...)                                           \

@@ -42,7 +42,7 @@ def test_200_kills_spread_over_a_whole_life_lose_nothing_that_was_acknowledged(
 ) -> None:
     source = random.Random(part)
     for number in range(IN_ONE_TEST):
-        if number % 5 == 0:  # others use this machine: what is usual changes
+        if number % 10 == 0:  # others use this machine: what is usual changes
             usual_s = _usual_duration_s(make_lab, f"usual-{number}")
         moment = (part + 10 * number + source.random()) / ALL_KILLS
         _check_kill(make_lab(number), usual_s * 1.1 * moment, forked_command)
