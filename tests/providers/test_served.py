@@ -87,7 +87,7 @@ def test_a_missing_key_is_told_by_its_variables() -> None:
         ("https://user:sk-0123456789@model.test", "user or a password"),
         ("https://sk-0123456789@model.test", "user or a password"),
         ("ftp://model.test", "no http or https address"),
-        ("model.test", "no http or https address"),
+        ("model.test", "has no scheme: put https:// before it"),
         ("https://", "no http or https address"),
         ("https://[::1", "no http or https address"),
         ("https://model.test:99999", "no http or https address"),
