@@ -1,24 +1,20 @@
 """Where this ci-agent was installed from, so that a workflow can take the same one: it is on no package index yet."""
 
 import json
-import os
 import re
-import subprocess
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-from ci_agent.git_files import git_command, git_environment
 from ci_agent.json_types import JsonObject
+from ci_agent.starter.clone import ask_git
 
 _ADDRESS: Final = re.compile(
     r"(?:https?://(?:[^@/\s]*@)?|(?:ssh://)?[\w.-]+@)(?P<host>[\w.-]+(?::\d+/|[:/]))(?P<path>[\w.~/-]+?)(?:\.git)?/?"
 )
 """Of a repository, as git takes it; who may stand in it, a token even, is left out."""
-
-_TIMEOUT_S: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,26 +56,9 @@ def read_source(direct_url: JsonObject) -> Source | None:
         folder = Path(unquote(urlsplit(address).path))
         if not (folder / ".git").exists():
             return None
-        address, commit = _ask_git(folder, "remote", "get-url", "origin"), _ask_git(folder, "rev-parse", "HEAD")
+        address, commit = ask_git(folder, "remote", "get-url", "origin"), ask_git(folder, "rev-parse", "HEAD")
     found = _ADDRESS.fullmatch(address)
     if found is None or not re.fullmatch("[0-9a-f]{40,64}", commit):
         return None
     host = found["host"] if found["host"].endswith("/") else f"{found['host'][:-1]}/"
     return Source(f"{host}{found['path']}", commit)
-
-
-def _ask_git(folder: Path, *arguments: str) -> str:
-    """Its line; empty when it has none to say."""
-    try:
-        done = subprocess.run(
-            git_command(*arguments),
-            cwd=folder,
-            env=git_environment(os.environ),
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=_TIMEOUT_S,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout.strip() if done.returncode == 0 else ""
