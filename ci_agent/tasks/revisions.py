@@ -21,7 +21,7 @@ def require_revisions(
     for name, spec in inputs.items():
         if spec.type == "revision" and not _is_commit(str(values[name]), workspace):
             raise ConfigurationError(
-                f"{file}: there is no revision {values[name]!r} in {str(workspace)!r}: give another with "
+                f"{file}: there is no revision {values[name]!r} in {os.path.abspath(workspace)!r}: give another with "
                 f"--input {name}=..., or fetch it first (actions/checkout needs fetch-depth: 0)"
             )
 
