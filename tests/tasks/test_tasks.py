@@ -132,7 +132,10 @@ HEAD = "task: 1\npolicy: review\n"
         (HEAD + "prompt: x\ninputs: {a: {type: choice}}\n", "4:13: a choice needs `of`"),
         (HEAD + "prompt: x\ninputs: {a: {of: [b]}}\n", "4:13: only a choice has `of`"),
         (HEAD + "prompt: x\ninputs: {a: {type: integer, pattern: x}}\n", "4:13: only a string has a `pattern`"),
-        (HEAD + "prompt: x\ninputs: {a: {type: text, state: revision}}\n", "4:13: only a string or a revision has a `state`"),
+        (
+            HEAD + "prompt: x\ninputs: {a: {type: text, state: revision}}\n",
+            "4:13: only a string or a revision has a `state`",
+        ),
         (HEAD + "prompt: x\ninputs: {a: {min: 1}}\n", "4:13: only a number has a `min`"),
         (HEAD + 'prompt: x\ninputs: {a: {pattern: "("}}\n', "4:13: the pattern is no regular expression"),
         (HEAD + "prompt: x\ninputs: {a: {default: 3}}\n", "4:23: the default is no text"),
