@@ -70,7 +70,9 @@ def _names_program(token: TokenPattern, command: ExecFact) -> bool:
 
 def _other_spelling(token: TokenPattern, program: Word) -> Gap | None:
     """`/usr/bin/ls` is no `ls` to an allow rule, but nearer to it than another program."""
-    is_near = program.literal is not None and token.matches(program.text.rpartition("/")[2])
+    if program.literal is None or "/" not in program.text:
+        return None
+    is_near = token.matches(program.text.rpartition("/")[2])
     return Gap(1, f"`{program.text}` is not `{token.text}`") if is_near else None
 
 
