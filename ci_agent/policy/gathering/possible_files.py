@@ -35,9 +35,10 @@ def possible_files(
     if place.folder is None or not words:
         return
     names = (known for word in words for known in _known(site, word, place))
+    folders: dict[str, bool] = {}
     for text in dict.fromkeys(part for known in names for part in _parts(known)):
         place.budget.spend_entries(_COST)
-        if _is_somewhere(text, place.folder):
+        if _is_somewhere(text, place.folder, folders):
             yield from _found(site, text, place, whole)
 
 
@@ -59,15 +60,20 @@ def _parts(text: str) -> list[str]:
     return parts + [part for part in _SEPARATORS.split(text) if not part.startswith(("/", "~"))]
 
 
-def _is_somewhere(text: str, folder: Path) -> bool:
-    """Something has the name, or may get it in a folder that is there."""
+def _is_somewhere(text: str, folder: Path, folders: dict[str, bool]) -> bool:
+    """Something has the name, or may get it in a folder that is there.
+
+    `folders`: whether they are there, as far as that has been asked.
+    """
     if not text or len(text) > _MAX_PATH:
         return False
     try:
         check_path_text(text)
-        # A `Path` reads `x/` and `x/.` as `x`; to make one takes longer than the question.
-        place = folder / text if "/" in text or text == "." else os.path.join(folder, text)
-        return os.path.lexists(place) or os.path.isdir(folder / os.path.dirname(text) if "/" in text else folder)
+        above = os.path.dirname(text)
+        if above not in folders:
+            folders[above] = os.path.isdir(folder / above)
+        # A `Path` reads `x/` and `x/.` as `x`, which may be a file; every other name needs its folder.
+        return folders[above] or (os.path.basename(text) in ("", ".") and os.path.lexists(folder / text))
     except (InvalidPathError, ValueError):
         return False
 
