@@ -214,6 +214,8 @@ def _tells(word: Word) -> str | None:
 
 def _use_url_in(draft: Draft, word: Word) -> None:
     """`http://HOST/`, `--url=http://HOST/`: whatever the program is, that is where it will go."""
+    if word.kind == "literal" and "://" not in word.text:
+        return
     for part in (word, tail(word, word.text.find("=") + 1)):
         if is_url(part) and not part.text.startswith("file:"):
             draft.urls.append(UrlUse(part))
