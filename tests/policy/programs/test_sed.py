@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ci_agent.policy.programs.interpret import interpret
+from ci_agent.policy.programs.languages.sed import MAX_COMMANDS
 from ci_agent.policy.words import literal_word
 
 _SED = shutil.which("sed")
@@ -127,3 +128,11 @@ def test_writing_is_seen_in_random_scripts(count: int, tmp_path: Path) -> None:
 )
 def test_everyday_scripts_are_harmless(script: str) -> None:
     assert interpret([literal_word("sed"), literal_word(script)]).hazards == ()
+
+
+def test_a_script_is_read_to_its_end_or_not_known() -> None:
+    read = interpret([literal_word("sed"), literal_word("s/[a]/b/;" * (MAX_COMMANDS - 2) + "w out")])
+    unread = interpret([literal_word("sed"), literal_word("s/[a]/b/;" * MAX_COMMANDS + "w out")])
+
+    assert (read.problem, [use.path.text for use in read.files]) == (None, ["out"])
+    assert unread.problem == "a sed script of 2,000 commands or more is not read to its end; do it in several steps"

@@ -1,5 +1,6 @@
 """sed scripts: which files they read and write, and whether they run a command."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -9,6 +10,14 @@ from ci_agent.policy.words import Word, literal_word
 
 _STANDARD = frozenset({"/dev/stdout", "/dev/stderr", "/dev/stdin"})
 _WITHOUT_ARGUMENT = frozenset("=dDgGhHnNpPxzF")
+
+_LABEL = re.compile(r"[^\n;} \t]*")
+
+_PLAIN_BRACKET = re.compile(r"(?:\^[^\[\n]|[^\[\n^])[^\]\[\n]*\]")
+"""The rest of a `[...]` without classes; its first character may be a `]`."""
+
+MAX_COMMANDS = 2_000
+"""Of one script: each takes microseconds, and a script may have to be read twice."""
 
 
 class _BadScriptError(Exception):
@@ -89,6 +98,8 @@ def _report(draft: Draft, effect: str, name: str) -> str | None:
     if effect == "write" and name not in _STANDARD and name != "/dev/null":
         draft.use("write", literal_word(name))
         return "writes a file"
+    if effect == "long":
+        draft.doubt(f"a sed script of {MAX_COMMANDS:,} commands or more is not read to its end; do it in several steps")
     return {"run": "runs a command", "bad": "is a sed script that cannot be read"}.get(effect)
 
 
@@ -107,12 +118,13 @@ def _effects(text: str) -> list[tuple[str, str]]:
 
 
 def _commands(cursor: _Cursor) -> Iterator[tuple[str, str]]:
-    while True:
+    for _ in range(MAX_COMMANDS):
         cursor.skip(" \t\n;}\r\f\v")
         if cursor.position >= len(cursor.text):
             return
         _skip_addresses(cursor)
         yield from _command(cursor)
+    yield "long", ""
 
 
 def _skip_addresses(cursor: _Cursor) -> None:
@@ -207,6 +219,10 @@ def _skip_to(cursor: _Cursor, delimiter: str, regex: bool) -> None:
 
 def _skip_bracket(cursor: _Cursor) -> None:
     """Past `[...]`, in which a `]` that comes first is an ordinary character."""
+    plain = _PLAIN_BRACKET.match(cursor.text, cursor.position)
+    if plain is not None:
+        cursor.position = plain.end()
+        return
     end = cursor.position
     if cursor.text[end : end + 1] == "^":
         end += 1
@@ -237,5 +253,6 @@ def _skip_text(cursor: _Cursor) -> None:
 def _skip_label(cursor: _Cursor) -> None:
     """Where sed takes more for the label than this, it has fewer commands."""
     cursor.skip(" \t")
-    while cursor.peek() not in ("", "\n", ";", "}", " ", "\t"):
-        cursor.next()
+    label = _LABEL.match(cursor.text, cursor.position)
+    if label is not None:
+        cursor.position = label.end()
