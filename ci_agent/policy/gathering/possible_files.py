@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -36,10 +36,19 @@ def possible_files(
         return
     names = (known for word in words for known in _known(site, word, place))
     folders: dict[str, bool] = {}
-    for text in dict.fromkeys(part for known in names for part in _parts(known)):
+    for text in _each_once(part for known in names for part in _parts(known)):
         place.budget.spend_entries(_COST)
         if _is_somewhere(text, place.folder, folders):
             yield from _found(site, text, place, whole)
+
+
+def _each_once(texts: Iterable[str]) -> Iterator[str]:
+    """As they come: where a bound is exceeded, the rest need not be made."""
+    seen: set[str] = set()
+    for text in texts:
+        if text not in seen:
+            seen.add(text)
+            yield text
 
 
 def _known(site: Site, word: Word, place: Place) -> Iterator[str]:

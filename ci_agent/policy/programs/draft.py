@@ -199,7 +199,7 @@ def is_standard_input(word: Word) -> bool:
 
 def looks_outside(text: str) -> bool:
     """A path that is absolute, in a home folder, or climbs; also after a `=` or behind a short option."""
-    return any(_leaves(part) for part in (text, text.partition("=")[2], _attached(text)))
+    return _leaves(text) or _leaves(text.partition("=")[2]) or _leaves(_attached(text))
 
 
 def _attached(text: str) -> str:
@@ -207,4 +207,4 @@ def _attached(text: str) -> str:
 
 
 def _leaves(path: str) -> bool:
-    return path.startswith(("/", "~", "file:")) or ".." in path.split("/")
+    return path.startswith(("/", "~", "file:")) or (".." in path and ".." in path.split("/"))
