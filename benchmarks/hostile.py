@@ -115,6 +115,9 @@ MORE_COMMANDS: Mapping[str, Callable[[int], str]] = {
     "find -exec sh -c with many commands": lambda size: (
         "find . -exec sh -c '" + "; ".join(f'cat "$1" f{n}' for n in range(size)) + "' _ {} ';'"
     ),
+    "find -exec sh -c with many copies": lambda size: (
+        "find . -exec sh -c '" + "; ".join(f'cp "$1" f{n}' for n in range(size)) + "' _ {} ';'"
+    ),
     "shells in a shell, many commands": lambda size: (
         "sh -c 'sh -c \"" + "; ".join(f"cat f{n}" for n in range(size)) + "\"'"
     ),
@@ -162,6 +165,8 @@ HOSTILE: Mapping[str, Callable[[int], str]] = {
     "mv of many files that are there": lambda size: "mv " + " ".join(f"m{n:03}" for n in range(size)) + " src",
     "words of an unknown program": lambda size: "prog " + " ".join(f"f{n}" for n in range(size)),
     "paths of an unknown program": lambda size: "prog " + " ".join(f"a/b{n}" for n in range(size)),
+    "options of an unknown program": lambda size: "prog " + " ".join(f"--a{n}=b/c{n}" for n in range(size)),
+    "paths in many folders of an unknown program": lambda size: "prog " + " ".join(f"a{n}/b" for n in range(size)),
     "paths outside of an unknown program": lambda size: "prog " + " ".join(f"/etc/b{n}" for n in range(size)),
     "lists of an unknown program": lambda size: "prog " + " ".join(f"a{n},b{n}:c{n}=d{n}" for n in range(size)),
     "options": lambda size: "grep " + " ".join("-n" for _ in range(size)) + " x f",
@@ -170,6 +175,7 @@ HOSTILE: Mapping[str, Callable[[int], str]] = {
     "sed scripts": lambda size: "sed " + " ".join(f"-e s/a{n}/b{n}/" for n in range(size)) + " f",
     "one long sed script": lambda size: "sed '" + "s/a/b/;" * size + "' f",
     "one long sed script with brackets": lambda size: "sed '" + "s/[a]/b/;" * size + "' f",
+    "short commands of sed, read twice": lambda size: "sed 's/[\\n]/b/;" + "p" * size + "' f",
     "one long awk program": lambda size: "awk '" + "{ x = y + 1 } " * size + "' f",
     "one long jq program": lambda size: "jq '" + ".a | " * size + ".b' f",
     "python -c": lambda size: "python3 -c '" + "x = 1\n" * size + "'",
