@@ -21,6 +21,9 @@ MAX_CHARACTERS: Final = 32 * 1024
 _COMMAND: Final = 160
 """A command takes as long as to see this many entries of a folder."""
 
+_INNER: Final = 25
+"""A command that another one starts, or a script in one, takes as long as to see this many more."""
+
 _COMBINATION: Final = 50
 """To look at one more combination of a loop's values takes as long as to see this many."""
 
@@ -45,7 +48,7 @@ class Reading:
     def spend_command(self, depth: int, words: Sequence[Word], around: Sequence[Word] = ()) -> None:
         """Each command that would run counts, its words, and a part of those of the command that starts it."""
         self.commands -= 1
-        self.budget.spend_entries(_COMMAND)
+        self.budget.spend_entries(_COMMAND + _INNER * (depth > 0))
         self.words -= len(words) + len(around) // 16
         self.characters -= sum([len(word.text) for word in words])
         if self.commands < 0:
