@@ -31,10 +31,12 @@ sleep 300
 
 
 @pytest.fixture
-def temporary(tmp_path: Path) -> Path:
+def temporary(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "tmp"
     folder.mkdir()
-    return folder
+    yield folder
+    # Where it is left, it is too deep for Python to remove.
+    subprocess.run(["rm", "-rf", folder], check=False)
 
 
 @pytest.fixture
