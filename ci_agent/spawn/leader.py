@@ -1,5 +1,6 @@
 """From the fork to the exec of a command, which leads a session and a process group of its own."""
 
+import errno
 import json
 import os
 import resource
@@ -52,6 +53,7 @@ def _become_command(
         os.dup2(outputs[0], 1)
         os.dup2(outputs[1], 2)
         if request.limits.max_user_processes is not None:
+            path = "its limits"
             _allow_processes(request.limits.max_user_processes)
         path = request.cwd
         os.chdir(path)
@@ -74,7 +76,10 @@ def _become_command(
 def _allow_processes(most: int) -> None:
     """No more than there may be already: only root may raise a limit, and nobody should."""
     present = [limit for limit in resource.getrlimit(resource.RLIMIT_NPROC) if limit != resource.RLIM_INFINITY]
-    resource.setrlimit(resource.RLIMIT_NPROC, (min([most, *present]),) * 2)
+    try:
+        resource.setrlimit(resource.RLIMIT_NPROC, (min([most, *present]),) * 2)
+    except ValueError as error:  # that is how Python tells EPERM here
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM)) from error
 
 
 def _own_shared_memory(request: Request, domain: Domain) -> None:
