@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 ABANDON_AFTER_S = 3.0
 """How long a tool that ignores its cancellation is waited for; a cancelled run is over within five seconds."""
 
-_REMOVED_WITHIN_S = 1.0
+_REMOVED_AFTER_CANCEL_WITHIN_S = 1.0
 """The temporary files of a run that was cancelled."""
 
 
@@ -84,7 +84,7 @@ def run(
             settings, place, processes, _now, run_id=run_id, trace_variables=variables, redactor=redactor
         )
         stack.callback(parts.models.close)
-        stack.callback(lambda: parts.temporary.remove(_REMOVED_WITHIN_S if cancel.is_cancelled else REMOVED_WITHIN_S))
+        stack.callback(lambda: parts.temporary.remove(_removed_within_s(cancel)))
         lock = stack.enter_context(hold_lock(settings.lock)) if settings.lock else None
         journal, recovered = open_journal(place)
         stack.callback(journal.close)
@@ -114,6 +114,10 @@ def run(
     if happened.bug is not None:
         raise happened.bug
     return RunResult(ending.reason, ending.exit_code, record.document, settings.transcript and record.path, proposals)
+
+
+def _removed_within_s(cancel: CancelToken) -> float:
+    return _REMOVED_AFTER_CANCEL_WITHIN_S if cancel.is_cancelled else REMOVED_WITHIN_S
 
 
 def _warn(warnings: Iterable[str], recorder: Recorder, observers: Observers) -> None:
