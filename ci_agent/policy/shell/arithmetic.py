@@ -91,7 +91,7 @@ def _read_expression(reader: Reader, quoted: bool) -> Arithmetic:
     if state.branches or (state.kind != "start" and not state.operand):
         _refuse(reader)
     span = reader.span(state.start, reader.position)
-    return Arithmetic(tuple(state.reads), () if state.conditional else tuple(state.assigns), span, quoted)
+    return Arithmetic(tuple(state.reads), tuple(state.assigns), span, not state.conditional, quoted)
 
 
 def _take(reader: Reader, state: _State, kind: str, text: str) -> None:

@@ -174,7 +174,7 @@ def _run_compound(trail: Trail, stage: Redirected, folder: Folder, tested: bool)
     if isinstance(command, Conditional):
         return _run_conditional(trail, command, folder)
     if isinstance(command, Evaluation):
-        evaluate(trail, command.arithmetic)
+        evaluate(trail, command.arithmetic, folder)
         return Outcome(folder, folder)
     assert_never(command)
 
@@ -219,7 +219,7 @@ def _run_loop(trail: Trail, loop: Loop, folder: Folder, tested: bool) -> Outcome
     folder = None if loop.moves else folder
     fed_by, trail.feeding = trail.feeding, None
     for arithmetic in loop.arithmetic:
-        evaluate(trail, arithmetic)
+        evaluate(trail, arithmetic, folder)
     scope = trail.open_scope()
     if loop.condition is not None:
         _run_sequence(trail, loop.condition, folder, tested=True)

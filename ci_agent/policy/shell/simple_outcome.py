@@ -3,7 +3,7 @@
 from ci_agent.policy.shell.builtin_checks import check_call, ends_shell, sets_errexit
 from ci_agent.policy.shell.builtins import CAREFUL
 from ci_agent.policy.shell.folders import UNREACHABLE, Folder, Outcome, change_folder
-from ci_agent.policy.shell.program import Assignment, Command, UnparsableError
+from ci_agent.policy.shell.program import Command, UnparsableError
 from ci_agent.policy.shell.static_words import static_text
 from ci_agent.policy.shell.syntax import Builtin, Simple, SourceWord
 from ci_agent.policy.shell.trail import Trail, shown
@@ -42,8 +42,7 @@ def _run_builtin(
     if name != "wait" or not all(is_number(trail, word) for word in simple.words[builtin.index + 1 :]):
         check_call(name, arguments, simple.span)
     for variable in builtin.assigns:
-        assignment = Assignment(variable, trail.unknown(simple.span), simple.span)
-        trail.add(folder, simple.span, assignments=(assignment,))
+        trail.add_value(variable, simple.span, folder)
     if name in ("mapfile", "readarray"):
         _fill_array(trail, builtin, arguments, simple)
     if builtin.handler is not None:

@@ -47,6 +47,8 @@ class Arithmetic:
     reads: tuple[str, ...]
     assigns: tuple[str, ...]
     span: Span
+    certain: bool
+    """What it gives values to gets them in any case."""
     quoted: bool = True
 
 

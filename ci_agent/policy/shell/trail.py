@@ -60,6 +60,10 @@ class Trail:
         """Note something that is no call of a function and reads from no pipe."""
         self.commands.append(Command(words, assignments, redirects, shown(folder), span))
 
+    def add_value(self, name: str, span: Span, folder: Folder) -> None:
+        """Note that a variable gets a value which nobody knows."""
+        self.add(folder, span, assignments=(Assignment(name, self.unknown(span), span),))
+
     def count_words(self, words: list[Word]) -> None:
         self.words += 2 * len(words) + sum(len(word.choices) for word in words)
         if self.words > MAX_WORDS:

@@ -77,7 +77,7 @@ def visit(trail: Trail, parts: Iterable[Part], folder: Folder) -> None:
             trail.run_apart(part.program, folder)
             note_printer(trail, part.program)
         elif isinstance(part, Arithmetic):
-            evaluate(trail, part)
+            evaluate(trail, part, folder)
         elif isinstance(part, Parameter) and part.operands:
             scope = trail.open_scope()
             for operand in part.operands:
@@ -118,13 +118,15 @@ def printer_read(trail: Trail, redirects: tuple[SourceRedirect, ...]) -> int | N
     return trail.printers.get(id(part.program)) if is_input else None
 
 
-def evaluate(trail: Trail, arithmetic: Arithmetic) -> None:
+def evaluate(trail: Trail, arithmetic: Arithmetic, folder: Folder) -> None:
     for name in arithmetic.reads:
         if not (trail.variables.is_integer(name) or trail.variables.is_count_or_empty(name)):
             reason = f"arithmetic evaluates the text of {name}, which is not known to be a number"
             raise UnparsableError(reason, arithmetic.span)
     for name in arithmetic.assigns:
-        trail.variables.define(name, Known((), integer=True))
+        trail.add_value(name, arithmetic.span, folder)
+        if arithmetic.certain:
+            trail.variables.define(name, Known((), integer=True))
 
 
 def is_number(trail: Trail, word: SourceWord) -> bool:
@@ -177,6 +179,8 @@ def redirect_all(trail: Trail, redirects: tuple[SourceRedirect, ...], folder: Fo
 
 def _redirect(trail: Trail, redirect: SourceRedirect, folder: Folder) -> Redirect | None:
     """The file that is opened; None when there is none."""
+    if redirect.variable is not None:
+        trail.add_value(redirect.variable, redirect.span, folder)
     if redirect.operator == "<<":
         visit(trail, redirect.body, folder)
         return None

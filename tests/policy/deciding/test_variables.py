@@ -80,3 +80,30 @@ def test_an_everyday_word_may_be_a_variable_unless_programs_get_it(
 ) -> None:
     decided = policy("[{id: a, allow: bash, command: 'echo **'}]", exported=frozenset(exported))
     assert effect(decided, 'ZIP="a.zip"; echo "$ZIP"') == answer
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "(( PATH = 10 )); ls",
+        "(( 1 && (PATH = 10) )); ls",
+        ": $((PATH=10)); ls",
+        ": $((0 ? 1 : (PATH = 10))); ls",
+        "for ((PATH = 10; PATH < 11; PATH++)); do ls; done",
+        "exec {PATH}> out; ls",
+        "exec {PATH}<<< x; ls",
+        "{ /bin/true; } {PATH}> out; ls",
+        'echo "$(: $((PATH = 10)); ls)"',
+    ],
+)
+def test_such_a_variable_gets_no_number_either(policy: MakePolicy, tmp_path: Path, command: str) -> None:
+    """A number is the name of a folder, too: the first free descriptor is 10."""
+    canary, program = tmp_path / "canary", tmp_path / "10/ls"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\n: > {canary}\n")
+    program.chmod(0o755)
+    subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, check=False)
+    assert canary.exists()
+    decided = policy("[{id: a, allow: bash, command: ['**']}, {id: b, allow: write}]")
+    assert effect(decided, command.replace("PATH", "COUNT")) == "allow"
+    assert effect(decided, command) == "deny"

@@ -17,7 +17,6 @@ Commands = Callable[[str], list[str]]
         ("ls >a 2>b >>c <d <>e", "ls write:a write:b append:c read:d read_write:e"),
         ("ls >|f &>g &>>h >&i", "ls write:f write:g append:h write:i"),
         ("ls 2>&1 >&2 <&0 2>&- 3>&1- <<<x", "ls"),
-        ("ls {fd}>a", "ls write:a"),
         ("ls 2>a3>b", "ls write:a3 write:b"),
         ("ls 2 > a", "ls 2 write:a"),
         ("ls > ~/a", "ls write:/home/ci/a"),
@@ -29,7 +28,6 @@ Commands = Callable[[str], list[str]]
         ("X=1 > a", None),
         ("find . >/dev/null -delete", "find . -delete write:/dev/null"),
         ("git log 2>&1 --output=x", "git log --output=x"),
-        (">o {fd}>p rm -rf src", "rm -rf src write:o write:p"),
         ("<<<x >o cat a <<<y", "cat a write:o"),
         ("X=1 Y='a b' Z= ls", "X=1 Y='a b' Z='' ls"),
         ("X=$(a) ls", None),
@@ -61,6 +59,12 @@ def test_an_assignment_that_substitutes_runs_its_commands(commands: Commands) ->
 def test_redirections_that_are_not_certain_are_refused(text: str) -> None:
     with pytest.raises(UnparsableError):
         analyse(text)
+
+
+def test_a_variable_gets_the_number_of_a_descriptor(commands: Commands) -> None:
+    assert commands("ls {fd}>a") == ["fd=word(...)", "ls write:a"]
+    assert commands("ls {fd}<<<a") == ["fd=word(...)", "ls"]
+    assert commands(">o {fd}>p rm -rf src") == ["fd=word(...)", "rm -rf src write:o write:p"]
 
 
 def test_spans_are_places_in_the_text() -> None:
