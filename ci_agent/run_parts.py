@@ -2,18 +2,18 @@
 
 import os
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 
 from ci_agent.ci_services.environment import real_path
-from ci_agent.confined_commands import closed_where_commands_write, create_confine, create_confine_reader
+from ci_agent.command_parts import CommandParts, build_command_parts, search_path_outside
+from ci_agent.confined_commands import create_confine_reader
 from ci_agent.errors import ConfigurationError
 from ci_agent.json_types import JsonObject
 from ci_agent.policy.decide import Policy, compile_policy
-from ci_agent.precautions.repository_programs import NO_PROGRAMS, find_repository_programs
 from ci_agent.process import Processes, child_environment, refuse_never_passed
 from ci_agent.proposals.collect import ProposalsOfRun, bounds_for_model
 from ci_agent.provider import Model
@@ -24,8 +24,6 @@ from ci_agent.replay import replayed_tools
 from ci_agent.run_hooks.limits import RunLimits, loosened, tightest
 from ci_agent.run_hooks.structured_output import StructuredOutput
 from ci_agent.run_settings import RunSettings
-from ci_agent.sandbox.private_folder import PrivateFolder
-from ci_agent.sandbox.sandbox import Sandbox, find_sandbox
 from ci_agent.tool import Tool
 from ci_agent.tools.propose import NOTHING_TO_PROPOSE, Proposing
 from ci_agent.tools.table import ToolSettings, create_tools
@@ -36,19 +34,29 @@ from ci_agent.transcript.redact_stream import StreamRedactor
 from ci_agent.workspace import Workspace
 
 
-@dataclass(frozen=True, slots=True)
-class RunParts:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Invocation:
+    """What is there around a run, whatever its settings ask for."""
+
     run_id: str
+    place: Place
+    processes: Processes
+    redactor: Redactor
+    now: Callable[[], datetime]
+    trace_variables: Mapping[str, str] = field(default_factory=dict)
+    """With them, commands go on with the run's trace."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunParts:
+    invocation: Invocation
     model: Model
     models: OpenModels
     policy: Policy
     workspace: Workspace
     limits: RunLimits
     loosened: Sequence[str]
-    environment: Mapping[str, str]
-    """Of commands."""
-    repository_programs: tuple[str, ...]
-    """Keys of git's configuration that do not count for commands."""
+    commands: CommandParts
     record: JsonObject | None
     """The transcript that is played; None: the model is no replay."""
     tools: Mapping[str, Tool]
@@ -56,94 +64,71 @@ class RunParts:
     output: StructuredOutput | None
     proposals: ProposalsOfRun | None
     """None: nobody takes any."""
-    sandbox: Sandbox
-    temporary: PrivateFolder
-    """For temporary files of commands; whoever ends the run removes it."""
-    closed: tuple[Path, ...]
-    """What no command may read although one might move it."""
 
 
-def build_parts(  # noqa: PLR0913 - settings, and what is there around a run; three of them by name
-    settings: RunSettings,
-    place: Place,
-    processes: Processes,
-    now: Callable[[], datetime],
-    *,
-    run_id: str,
-    trace_variables: Mapping[str, str],
-    redactor: Redactor,
-) -> RunParts:
-    """Check the settings and build what they ask for; ConfigurationError for what cannot be had. Of programs only git
-    is started, to say what the repository's configuration names."""
+def build_parts(settings: RunSettings, invocation: Invocation) -> RunParts:
+    """Check the settings and build what they ask for; ConfigurationError for what cannot be had."""
     models = [_parse_model(name) for name in (settings.model, *settings.model_settings.fallbacks)]
-    opened = open_models(models, settings.model_settings, _outside_world(settings, now))
+    opened = open_models(models, settings.model_settings, _outside_world(settings, invocation.now))
     limits = tightest(settings.policy.source.limits, settings.limits)
     _refuse_unknown_price(limits, opened.without_price)
     _refuse_missing_spill_folder(settings.spill_folder)
-    refuse_never_passed(settings.pass_env)
-    workspace = settings.policy.site.workspace
-    records = tuple(path for path in (place.journal, place.document, settings.lock, *settings.state_files) if path)
-    environment = child_environment(settings.environment, settings.pass_env, settings.secret_env)
-    environment |= trace_variables
-    around = surroundings(settings.environment, records, {**environment, "TMPDIR": ""})
-    policy = compile_policy(settings.policy.source, workspace, around=around)
-    programs = NO_PROGRAMS
-    if policy.can_allow("bash"):
-        programs = find_repository_programs([workspace.root], outside_alone(environment, workspace), processes)
-    environment = programs.environment(environment)
-    sandbox = find_sandbox(settings.sandbox, _outside(environment["PATH"], workspace))
-    temporary = PrivateFolder(processes.leave_folder)
-    git_settings = partial(_settings_for_git, environment, workspace, processes)
-    confine = create_confine(policy, sandbox, temporary, settings.secret_files, git_settings=git_settings)
+    environment = _environment_of_commands(settings, invocation)
+    policy = _policy_of_run(settings, invocation.place, environment)
+    commands = build_command_parts(policy, environment, invocation.processes, settings.sandbox, settings.secret_files)
     record = _played_record(settings, models[0])
-    proposals = _proposals(settings, policy, redactor)
-    tools = create_tools(
-        ToolSettings(
-            workspace=workspace,
-            permits_path=policy.permits_path,
-            permits_address=policy.permits_address,
-            environment=environment,
-            processes=processes,
-            confine=confine,
-            confine_reader=create_confine_reader(sandbox),
-            timeout_s=settings.tool_timeout_s,
-            spill_folder=None if settings.spill_folder is None else real_path(settings.spill_folder),
-            spill_filter=partial(StreamRedactor, redactor),
-            proposing=_proposing(proposals),
-        )
-    )
+    proposals = _proposals(settings, policy, invocation.redactor)
+    tools = create_tools(_tool_settings(settings, invocation, policy, commands, proposals))
     return RunParts(
-        run_id=run_id,
+        invocation=invocation,
         model=models[0],
         models=opened,
         policy=policy,
-        workspace=workspace,
+        workspace=policy.site.workspace,
         limits=limits,
         loosened=loosened(settings.policy.source.limits, settings.limits),
-        environment=environment,
-        repository_programs=tuple(programs.instead),
+        commands=commands,
         record=record,
         tools=replayed_tools(tools, record) if record is not None and settings.replay_tools else tools,
         offered=tuple(_offered(tools, settings.tools, policy, may_propose=proposals is not None)),
-        output=None if settings.output_schema is None else StructuredOutput(settings.output_schema, now),
+        output=None if settings.output_schema is None else StructuredOutput(settings.output_schema, invocation.now),
         proposals=proposals,
-        sandbox=sandbox,
-        temporary=temporary,
-        closed=tuple(closed_where_commands_write(policy, sandbox, settings.secret_files)),
     )
 
 
-def _settings_for_git(
-    environment: Mapping[str, str], workspace: Workspace, processes: Processes, folders: Iterable[Path]
-) -> Mapping[str, str]:
-    """For the repositories as they are when a command is about to run."""
-    asked = outside_alone(environment, workspace)
-    return find_repository_programs(folders, asked, processes).environment(environment)
+def _environment_of_commands(settings: RunSettings, invocation: Invocation) -> dict[str, str]:
+    refuse_never_passed(settings.pass_env)
+    environment = child_environment(settings.environment, settings.pass_env, settings.secret_env)
+    return {**environment, **invocation.trace_variables}
 
 
-def outside_alone(environment: Mapping[str, str], workspace: Workspace) -> Mapping[str, str]:
-    """For what ci-agent itself starts, which no sandbox holds: no program that a tool may have written."""
-    return {**environment, "PATH": _outside(environment["PATH"], workspace)}
+def _policy_of_run(settings: RunSettings, place: Place, environment: Mapping[str, str]) -> Policy:
+    """The person's policy, compiled for what commands get here and for where the record is."""
+    records = tuple(path for path in (place.journal, place.document, settings.lock, *settings.state_files) if path)
+    around = surroundings(settings.environment, records, {**environment, "TMPDIR": ""})
+    return compile_policy(settings.policy.source, settings.policy.site.workspace, around=around)
+
+
+def _tool_settings(
+    settings: RunSettings,
+    invocation: Invocation,
+    policy: Policy,
+    commands: CommandParts,
+    proposals: ProposalsOfRun | None,
+) -> ToolSettings:
+    return ToolSettings(
+        workspace=policy.site.workspace,
+        permits_path=policy.permits_path,
+        permits_address=policy.permits_address,
+        environment=commands.environment,
+        processes=invocation.processes,
+        confine=commands.confine,
+        confine_reader=create_confine_reader(commands.sandbox),
+        timeout_s=settings.tool_timeout_s,
+        spill_folder=None if settings.spill_folder is None else real_path(settings.spill_folder),
+        spill_filter=partial(StreamRedactor, invocation.redactor),
+        proposing=_proposing(proposals),
+    )
 
 
 def _outside_world(settings: RunSettings, now: Callable[[], datetime]) -> Outside:
@@ -178,12 +163,6 @@ def _refuse_unknown_price(limits: RunLimits, without_price: Sequence[Model]) -> 
         )
 
 
-def _outside(search_path: str, workspace: Workspace) -> str:
-    """A PATH without what the workspace has put on it."""
-    folders = search_path.split(os.pathsep)
-    return os.pathsep.join(folder for folder in folders if not workspace.contains(real_path(folder)))
-
-
 def _proposals(settings: RunSettings, policy: Policy, redactor: Redactor) -> ProposalsOfRun | None:
     if not settings.propose:
         return None
@@ -192,7 +171,7 @@ def _proposals(settings: RunSettings, policy: Policy, redactor: Redactor) -> Pro
         raise ConfigurationError("--proposals needs a policy that says what may be proposed: give it the key proposals")
     if not policy.can_allow("propose"):
         raise ConfigurationError("--proposals needs a rule that allows propose: add {id: propose, allow: propose}")
-    search_path = _outside(settings.environment.get("PATH", os.defpath), workspace)
+    search_path = search_path_outside(settings.environment.get("PATH", os.defpath), workspace)
     return ProposalsOfRun(bounds, workspace.root, lambda text: bool(redactor.find(text)), {"PATH": search_path})
 
 

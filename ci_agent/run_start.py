@@ -12,7 +12,6 @@ from ci_agent.prompts import build_system_prompt
 from ci_agent.run_parts import RunParts
 from ci_agent.run_settings import RunSettings
 from ci_agent.spelling import counted
-from ci_agent.transcript.place import Place
 from ci_agent.transcript.run_facts import PolicyFacts, RunStart, SandboxFacts
 
 
@@ -30,13 +29,13 @@ def start_of_run(settings: RunSettings, parts: RunParts) -> RunStart:
     """The first record: what was asked for."""
     source = settings.policy.source
     return RunStart(
-        id=parts.run_id,
+        id=parts.invocation.run_id,
         version=__version__,
         workspace=str(parts.workspace.root),
         model=parts.model,
         options=_recorded_options(settings, parts),
         policy=PolicyFacts(source.name, source.sha256, len(source.rules), asdict(parts.limits)),
-        sandbox=SandboxFacts(parts.sandbox.kind, settings.sandbox, parts.sandbox.abi),
+        sandbox=SandboxFacts(parts.commands.sandbox.kind, settings.sandbox, parts.commands.sandbox.abi),
         ci=detect_ci(settings.environment),
         checkout=find_checkout(parts.workspace.root, settings.environment),
     )
@@ -57,19 +56,20 @@ def _recorded_options(settings: RunSettings, parts: RunParts) -> JsonObject:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def first_lines(settings: RunSettings, parts: RunParts, place: Place, recovered: Path | None) -> Iterator[str]:
+def first_lines(settings: RunSettings, parts: RunParts, recovered: Path | None) -> Iterator[str]:
     """What the log begins with: what runs under which policy, held by what, and where its record is.
 
     `recovered` is where the record of an earlier run is that was killed; None: there was none.
     """
+    place = parts.invocation.place
     record = place.document or f"{place.journal}{'' if place.is_product else ' while it runs'}"
     policy = parts.policy.source
     rules = f"policy {policy.name} ({counted(len(policy.rules), 'rule')})"
-    yield f"{parts.model}  {rules}  sandbox {parts.sandbox}  record {record}"
-    if parts.sandbox.why_none is not None:
-        yield f"commands are held by the policy alone: {parts.sandbox.why_none}"
-    if parts.sandbox.gap is not None:
-        yield f"the sandbox has a gap here: {parts.sandbox.gap}"
+    yield f"{parts.model}  {rules}  sandbox {parts.commands.sandbox}  record {record}"
+    if parts.commands.sandbox.why_none is not None:
+        yield f"commands are held by the policy alone: {parts.commands.sandbox.why_none}"
+    if parts.commands.sandbox.gap is not None:
+        yield f"the sandbox has a gap here: {parts.commands.sandbox.gap}"
     for name in parts.loosened:
         yield f"{name}: the policy's own limit is lower and counts"
     for name in settings.secret_env:
