@@ -26,13 +26,16 @@ class FileUse(NamedTuple):
     """Relative to the top of the working tree that the folder is in (`:/path` of git)."""
 
 
-class Printed(NamedTuple):
-    """The content of any file that the repository tracks."""
+class Tracked(NamedTuple):
+    """Files that the repository tracks and that no word names: the content of any may be printed, or changed."""
 
+    effect: Literal["read", "write"] = "read"
+    beneath: Word | None = None
+    """Those at or beneath this path; None: all of the working tree."""
     unless_there: tuple[Word, ...] = ()
     """When one of these is the path of something, only what is named is meant."""
     changed: bool = False
-    """Of files that are as the index has them nothing is printed."""
+    """None that is as the index has it."""
 
 
 class UrlUse(NamedTuple):
@@ -77,8 +80,10 @@ class Effects(NamedTuple):
     """Words of which nobody knows whether they name files; none looks like a way out of the workspace."""
     known: bool = True
     """False: no profile; operands that look like a way out of the workspace were taken for files."""
-    printed: tuple[Printed, ...] = ()
-    """No rule need reach it, but one that forbids reading a file that is tracked forbids the command."""
+    tracked: tuple[Tracked, ...] = ()
+    """No rule need reach them, but one that forbids what is done to a file that is tracked forbids the command."""
+    untracked: tuple[FileUse, ...] = ()
+    """The same of files that git finds beside those that it tracks (`git add -A`)."""
     tried: int = 1
     """How many combinations of a loop's values were looked at one by one."""
     problem: str | None = None

@@ -26,6 +26,10 @@ class Selection:
     """Names that begin with a dot are not among them, unless an ignore file takes them in."""
     listed: bool = False
     """They are printed by `ls`: of a folder, the names in it, without its own."""
+    untracked: bool = False
+    """Nothing that git's index names is among them."""
+    unignored: bool = False
+    """What git's ignore files certainly leave out is not among them."""
     gone: bool = False
     """Among them are names of which neither the disk nor git's index tells: of files that are gone."""
 

@@ -1,6 +1,5 @@
 """One command becomes a fact: its words as they are now, the files and hosts that its profile knows, its doubts."""
 
-import os
 import re
 from collections.abc import Iterator
 from functools import partial
@@ -13,11 +12,10 @@ from ci_agent.policy.gathering.file_facts import Place, file_fact, possible_text
 from ci_agent.policy.gathering.followed_links import follows_links, links_among, links_out, unpacks
 from ci_agent.policy.gathering.found_names import certain, may_be_option
 from ci_agent.policy.gathering.indexed_files import indexed_beneath
+from ci_agent.policy.gathering.of_repositories import unnamed_files
 from ci_agent.policy.gathering.possible_files import possible_files
 from ci_agent.policy.gathering.reading import Reading, Scene
-from ci_agent.policy.gathering.repositories import top_of
 from ci_agent.policy.gathering.site import Site
-from ci_agent.policy.programs.pathspecs import WORK_TREE
 from ci_agent.policy.protected import UNKNOWN_NAMES
 from ci_agent.policy.words import Word, literal_word
 from ci_agent.urls import InvalidUrlError, parse_url
@@ -75,7 +73,8 @@ def read_run(
             perhaps.append(fact)
         else:
             found.append(fact)
-    perhaps += _printed(words, effects, workplace, scene)
+    if effects.tracked or effects.untracked:
+        perhaps += unnamed_files(reading.site, words, effects, workplace, plainly=not scene.inherited)
     files = tuple(fact for fact in found if isinstance(fact, FileFact))
     command = ExecFact(
         words=words,
@@ -198,23 +197,6 @@ def _files(
             unpacked = use.recursive and use.effect == "write" and unpacks(words)
             if isinstance(fact, FileFact) and (found or follows or unpacked):
                 yield from linked(site, fact, at, found, unpacked=unpacked)
-
-
-def _printed(words: tuple[Word, ...], effects: Effects, place: Place, scene: Scene) -> list[FileFact]:
-    """What a repository tracks, where the command may print any of it."""
-    folder = place.folder
-    top = top_of(folder) if folder is not None and effects.printed else None
-    if folder is None or top is None or all(_any_is_there(each.unless_there, folder) for each in effects.printed):
-        return []
-    whole = FileFact("read", top, top, is_folder=True, recursive=True, selection=WORK_TREE, tracked=True)
-    plainly = [word.literal for word in words[:2]] == ["git", "diff"] and not scene.inherited
-    if plainly and all(each.changed for each in effects.printed):
-        whole = whole._replace(touched=())
-    return [whole._replace(argument=place.argument, span=place.span)]
-
-
-def _any_is_there(words: tuple[Word, ...], folder: Path) -> bool:
-    return any("\0" not in word.text and os.path.lexists(folder / word.text) for word in words)
 
 
 def linked(

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ci_agent.policy.effects import Effects, FileEffect, FileUse, InnerCommand, Printed, UrlUse
+from ci_agent.policy.effects import Effects, FileEffect, FileUse, InnerCommand, Tracked, UrlUse
 from ci_agent.policy.programs.options import tail
 from ci_agent.policy.words import EVERYTHING, Selection, Word, literal_word
 
@@ -29,7 +29,8 @@ class Draft:
     looked_through: list[int] = field(default_factory=list)
     may_be_options: list[int] = field(default_factory=list)
     code: list[tuple[int, int]] = field(default_factory=list)
-    printed: list[Printed] = field(default_factory=list)
+    tracked: list[Tracked] = field(default_factory=list)
+    untracked: list[FileUse] = field(default_factory=list)
     anything: list[Word] = field(default_factory=list)
     transparent: bool = False
     folder: Word | None = None
@@ -111,7 +112,8 @@ class Draft:
             may_be_options=tuple(self.may_be_options),
             code=tuple(self.code),
             anything=tuple(self.anything),
-            printed=tuple(self.printed),
+            tracked=tuple(self.tracked),
+            untracked=tuple(self.untracked),
             problem=self.problem,
         )
 

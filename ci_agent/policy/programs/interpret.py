@@ -55,7 +55,7 @@ def interpret(words: Sequence[Word], *, input_names: tuple[Word, ...] | None = N
     """
     words = tuple(words)
     effects = _interpret(words, input_names)
-    if any(map(_may_be_none, words[1:])):
+    if any([word.splits and _may_be_none(word) for word in words]):
         effects = _together([effects, _without_names(words, input_names)])
     if effects.problem is not None and any(word.kind == "choice" for word in words):
         return _each_alternative(words, input_names) or effects
@@ -139,7 +139,7 @@ def _subcommand(parsed: Parsed) -> tuple[Profile | None, int]:
 def _interpret(words: tuple[Word, ...], input_names: tuple[Word, ...] | None) -> Effects:
     if not words:
         return Effects()
-    if words[0].literal is None:
+    if words[0].kind != "literal":
         return Effects(known=False, problem=f"the program that {words[0].text} means is not known")
     levels = parse_levels(words)
     if not levels:
@@ -181,7 +181,8 @@ def _together(all_effects: list[Effects]) -> Effects:
         may_be_options=_union(effects.may_be_options for effects in all_effects),
         code=_union(effects.code for effects in all_effects),
         anything=_union(effects.anything for effects in all_effects),
-        printed=_union(effects.printed for effects in all_effects),
+        tracked=_union(effects.tracked for effects in all_effects),
+        untracked=_union(effects.untracked for effects in all_effects),
         known=all(effects.known for effects in all_effects),
         tried=len(all_effects),
         problem=problem,
@@ -235,7 +236,7 @@ def _apply(parsed: Parsed, draft: Draft, last: bool) -> None:
         draft.doubt("several options say in which folder it works")
     if not last:
         return
-    if profile.commands:
+    if profile.commands and parsed.operands:
         _apply_unknown_subcommand(parsed, draft)
         return
     apply_operands(parsed, draft)
@@ -248,8 +249,6 @@ def _apply(parsed: Parsed, draft: Draft, last: bool) -> None:
 
 
 def _apply_unknown_subcommand(parsed: Parsed, draft: Draft) -> None:
-    if not parsed.operands:
-        return
     first, *others = parsed.operands
     if first.word.literal is None:
         draft.doubt(f"the command of {parsed.profile.name} that {first.word.text} means is not known")

@@ -2,7 +2,7 @@
 
 import re
 
-from ci_agent.policy.effects import Printed
+from ci_agent.policy.effects import Tracked
 from ci_agent.policy.programs.draft import Draft
 from ci_agent.policy.programs.options import Operand, Parsed
 from ci_agent.policy.programs.profile import Prints
@@ -47,7 +47,8 @@ def read_printed(parsed: Parsed, draft: Draft) -> None:
         candidates = _narrowing(parsed)
         if candidates is not None:
             changed = parsed.profile.name == "git diff" and not candidates and _compares_with_index(parsed)
-            draft.printed.append(Printed(tuple(operand.word for operand in candidates), changed))
+            named = tuple(operand.word for operand in candidates)
+            draft.tracked.append(Tracked(unless_there=named, changed=changed))
 
 
 def _compares_with_index(parsed: Parsed) -> bool:

@@ -1,0 +1,65 @@
+"""Files of a repository that no word names: those that it tracks, and those that git finds beside them.
+
+No rule need grant what is done to them; a rule that forbids it forbids the command.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from ci_agent.policy.effects import Effects, Tracked
+from ci_agent.policy.facts import FileFact
+from ci_agent.policy.gathering.file_facts import Place, possible_texts, use_facts
+from ci_agent.policy.gathering.repositories import top_of
+from ci_agent.policy.gathering.site import Site
+from ci_agent.policy.programs.pathspecs import WORK_TREE
+from ci_agent.policy.words import Word
+from ci_agent.workspace import InvalidPathError
+
+_ALONE = frozenset({"diff", "restore", "checkout"})
+"""Commands of git that look at the index beside the files, as long as nothing stands before their names."""
+
+
+def unnamed_files(
+    site: Site, words: tuple[Word, ...], effects: Effects, place: Place, *, plainly: bool
+) -> Iterator[FileFact]:
+    """`plainly`: no variable is set for the command."""
+    top = top_of(place.folder) if place.folder is not None and (effects.tracked or effects.untracked) else None
+    if place.folder is None or top is None:
+        return
+    by_index = plainly and words[0].literal == "git" and words[1].literal in _ALONE
+    for each in effects.tracked:
+        if _any_is_there(each.unless_there, place.folder):
+            continue
+        path = _beneath(site, each, place, top)
+        if each.beneath is None or not os.path.isfile(path):
+            touched = () if each.changed and by_index else None
+            yield FileFact(
+                each.effect,
+                path,
+                path,
+                is_folder=True,
+                recursive=True,
+                argument=place.argument,
+                span=place.span,
+                selection=WORK_TREE,
+                tracked=True,
+                touched=touched,
+            )
+    for use in effects.untracked:
+        yield from (fact for fact in use_facts(site, use, place) if isinstance(fact, FileFact))
+
+
+def _beneath(site: Site, tracked: Tracked, place: Place, top: Path) -> Path:
+    texts = [] if tracked.beneath is None else possible_texts(tracked.beneath, place)
+    if texts is None or len(texts) != 1:
+        return top
+    try:
+        path = site.workspace.resolve(texts[0], start=place.folder)
+    except InvalidPathError:
+        return top
+    return path if path.is_relative_to(top) else top
+
+
+def _any_is_there(words: tuple[Word, ...], folder: Path) -> bool:
+    return any("\0" not in word.text and os.path.lexists(folder / word.text) for word in words)
