@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from ci_agent.cancellation import CancelToken
@@ -16,6 +17,10 @@ from ci_agent.tools.define import closed_object, text_property, text_result
 from ci_agent.tools.spill import AsItIs, NewFilter, open_spill
 from ci_agent.tools.truncate import MAX_BYTES, MAX_LINES
 from ci_agent.workspace import Workspace
+
+DEFAULT_BASH_TIMEOUT_S = 120.0
+MAX_BASH_TIMEOUT_S = 600.0
+"""What the model may ask for with `timeout`, unless the person has set a time-out for all tools."""
 
 UPDATE_EVERY_S = 0.5
 """At most, and only while output comes."""
@@ -36,34 +41,37 @@ _DESCRIPTION = (
 _JOINING = rb"""IFS=; eval "IFS=\$' \t\n'; set --; $*" """.rstrip()
 
 
-def create_bash_tool(  # noqa: PLR0913, PLR0917 - settings of the tool, all but three by name
-    workspace: Workspace,
-    environment: Mapping[str, str],
-    processes: Processes,
-    default_timeout_s: float = 120.0,
-    max_timeout_s: float = 600.0,
-    spill_folder: Path | None = None,
-    *,
-    spill_filter: NewFilter = AsItIs,
-    usual_folders: Sequence[str] = USUAL_FOLDERS,
-    confine: Confine = leave_unconfined,
-) -> Tool:
-    """`environment` is what commands get, all of it: see `child_environment`.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BashSettings:
+    default_timeout_s: float = DEFAULT_BASH_TIMEOUT_S
+    max_timeout_s: float = MAX_BASH_TIMEOUT_S
+    spill_folder: Path | None = None
+    """Takes the whole output of each call in a new file, which the details name."""
+    spill_filter: NewFilter = AsItIs
+    """What that output goes through before it is written down."""
+    usual_folders: Sequence[str] = USUAL_FOLDERS
+    """Where bash is looked for, then on PATH."""
+    confine: Confine = leave_unconfined
+    """Asked right before each call how its commands are kept in."""
 
-    Bash is looked for when the first command runs, in the `usual_folders`, then on PATH. With a `spill_folder` the
-    whole output of each call goes through a `spill_filter` to a new file in it, which the details name. `confine` is
-    asked right before each call how its commands are kept in.
-    """
+
+_USUAL = BashSettings()
+
+
+def create_bash_tool(
+    workspace: Workspace, environment: Mapping[str, str], processes: Processes, settings: BashSettings = _USUAL
+) -> Tool:
+    """`environment` is what commands get, all of it: see `child_environment`. Bash is looked for at the first call."""
     bash: str | None = None
 
     def execute(call_id: str, arguments: JsonObject, cancel: CancelToken, on_update: OnUpdate) -> ToolResult:
         nonlocal bash
         del call_id
-        bash = bash or find_bash(environment, workspace, processes, cancel, usual_folders)
+        bash = bash or find_bash(environment, workspace, processes, cancel, settings.usual_folders)
         argv: list[str | bytes] = [bash, "--noprofile", "--norc", "-c", "--", *_after_dash_c(arguments["command"])]
-        timeout_s = min(float(arguments.get("timeout", default_timeout_s)), max_timeout_s)
-        confined = confine(arguments)
-        with open_spill(spill_folder, prefix="bash-", new_filter=spill_filter) as spill:
+        timeout_s = min(float(arguments.get("timeout", settings.default_timeout_s)), settings.max_timeout_s)
+        confined = settings.confine(arguments)
+        with open_spill(settings.spill_folder, prefix="bash-", new_filter=settings.spill_filter) as spill:
             try:
                 result = processes.run(
                     argv,
@@ -79,19 +87,14 @@ def create_bash_tool(  # noqa: PLR0913, PLR0917 - settings of the tool, all but 
                 raise
         return present_ending(
             result,
-            _time_out(timeout_s, max_timeout_s),
+            _time_out(timeout_s, settings.max_timeout_s),
             spill.details,
             when_refused=confined.explanation,
             when_unreachable=confined.explanation_of_network,
         )
 
-    return Tool(
-        name="bash",
-        description=_DESCRIPTION,
-        parameters=_parameters(default_timeout_s, max_timeout_s),
-        execute=execute,
-        execution_mode="sequential",
-    )
+    parameters = _parameters(settings.default_timeout_s, settings.max_timeout_s)
+    return Tool("bash", _DESCRIPTION, parameters, execute, execution_mode="sequential")
 
 
 def _parameters(default_timeout_s: float, max_timeout_s: float) -> JsonObject:

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from ci_agent.process import Processes
 from ci_agent.sandbox.confinement import Confine, ConfineReader, leave_reader_unconfined, leave_unconfined
 from ci_agent.tool import Tool
-from ci_agent.tools.bash import create_bash_tool
+from ci_agent.tools.bash import DEFAULT_BASH_TIMEOUT_S, MAX_BASH_TIMEOUT_S, BashSettings, create_bash_tool
 from ci_agent.tools.edit import create_edit_tool
 from ci_agent.tools.fetch import create_fetch_tool
 from ci_agent.tools.file_access import FileAccess
@@ -28,9 +28,6 @@ PermitsPath: TypeAlias = Callable[[str, Literal["list", "read", "write"], Path],
 """Whether the tool of this name may open a resolved path."""
 
 DEFAULT_TIMEOUT_S = 30.0
-DEFAULT_BASH_TIMEOUT_S = 120.0
-MAX_BASH_TIMEOUT_S = 600.0
-"""What the model may ask for with bash's `timeout`, unless the person has set a time-out for all tools."""
 
 _FILE_TOOLS: dict[str, Callable[[FileAccess], Tool]] = {
     "read": create_read_tool,
@@ -80,11 +77,13 @@ def create_tools(settings: ToolSettings) -> dict[str, Tool]:
         settings.workspace,
         settings.environment,
         settings.processes,
-        default_timeout_s=settings.timeout_s or DEFAULT_BASH_TIMEOUT_S,
-        max_timeout_s=settings.timeout_s or MAX_BASH_TIMEOUT_S,
-        spill_folder=settings.spill_folder,
-        spill_filter=settings.spill_filter,
-        confine=settings.confine,
+        BashSettings(
+            default_timeout_s=settings.timeout_s or DEFAULT_BASH_TIMEOUT_S,
+            max_timeout_s=settings.timeout_s or MAX_BASH_TIMEOUT_S,
+            spill_folder=settings.spill_folder,
+            spill_filter=settings.spill_filter,
+            confine=settings.confine,
+        ),
     )
     return {tool.name: tool for tool in (*limited, bash)}
 

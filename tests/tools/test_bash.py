@@ -15,7 +15,7 @@ from ci_agent.messages import TextContent
 from ci_agent.process import ProcessCancelled, Processes, child_environment, open_processes
 from ci_agent.spawn.tree_limits import TreeLimits
 from ci_agent.tool import Tool, ToolResult
-from ci_agent.tools.bash import UPDATE_EVERY_S, create_bash_tool
+from ci_agent.tools.bash import UPDATE_EVERY_S, BashSettings, create_bash_tool
 from ci_agent.tools.truncate import count_lines
 from ci_agent.workspace import open_workspace
 
@@ -112,7 +112,12 @@ def test_a_time_out_keeps_the_output_so_far(bash: Tool, call: Call) -> None:
 def test_the_default_time_out_and_the_longest_one_are_the_factorys(
     processes: Processes, tmp_path: Path, call: Call
 ) -> None:
-    tool = create_bash_tool(open_workspace(tmp_path), child_environment(os.environ), processes, 0.2, 0.4)
+    tool = create_bash_tool(
+        open_workspace(tmp_path),
+        child_environment(os.environ),
+        processes,
+        BashSettings(default_timeout_s=0.2, max_timeout_s=0.4),
+    )
     assert "timed out after 0.2 s" in str(failure(call, tool, command="sleep 60"))
     assert str(failure(call, tool, command="sleep 60", timeout=600)) == (
         "(no output)\ntimed out after 0.4 s and was killed; what it printed until then is above"
@@ -311,7 +316,9 @@ def test_with_a_spill_folder_the_whole_output_is_in_a_private_file(
 ) -> None:
     spills = tmp_path / "spills"
     spills.mkdir()
-    tool = create_bash_tool(open_workspace(tmp_path), child_environment(os.environ), processes, spill_folder=spills)
+    tool = create_bash_tool(
+        open_workspace(tmp_path), child_environment(os.environ), processes, BashSettings(spill_folder=spills)
+    )
     success = call(tool, command="seq 200000")
     error = failure(call, tool, command="echo bad; exit 1")
     assert success.details is not None
@@ -327,7 +334,9 @@ def test_a_spill_folder_that_is_gone_is_on_record_and_the_command_runs(
     processes: Processes, tmp_path: Path, call: Call, text_of: TextOf
 ) -> None:
     gone = tmp_path / "gone"
-    tool = create_bash_tool(open_workspace(tmp_path), child_environment(os.environ), processes, spill_folder=gone)
+    tool = create_bash_tool(
+        open_workspace(tmp_path), child_environment(os.environ), processes, BashSettings(spill_folder=gone)
+    )
     result = call(tool, command="echo hi")
     details = without_duration(result.details)
     assert (text_of(result), details["output_file_problem"]) == ("hi\n", f"{gone}: No such file or directory")

@@ -8,7 +8,7 @@ from ci_agent.cancellation import CancelToken
 from ci_agent.errors import ToolError
 from ci_agent.process import Processes, child_environment
 from ci_agent.tool import ToolResult
-from ci_agent.tools.bash import create_bash_tool
+from ci_agent.tools.bash import BashSettings, create_bash_tool
 from ci_agent.tools.bash_program import find_bash
 from ci_agent.workspace import Workspace, open_workspace
 
@@ -92,7 +92,7 @@ def test_the_tool_refuses_to_run_a_command_with_an_old_bash(
     processes: Processes, workspace: Workspace, put: Put, call: Call
 ) -> None:
     old = put("old", "bash 3.2.57(1)-release")
-    tool = create_bash_tool(workspace, {"PATH": old}, processes, usual_folders=())
+    tool = create_bash_tool(workspace, {"PATH": old}, processes, BashSettings(usual_folders=()))
     with pytest.raises(ToolError, match="bash 5 or later"):
         call(tool, command="echo hello")
 
@@ -101,7 +101,7 @@ def test_the_tool_asks_for_the_version_once(
     processes: Processes, workspace: Workspace, put: Put, call: Call, text_of: TextOf
 ) -> None:
     new = put("new", "bash 5.2.15(1)-release")
-    tool = create_bash_tool(workspace, {"PATH": new}, processes, usual_folders=())
+    tool = create_bash_tool(workspace, {"PATH": new}, processes, BashSettings(usual_folders=()))
     assert not Path(f"{new}/bash.log").exists()
     assert [text_of(call(tool, command="x")) for _ in range(2)] == ["run by bash 5.2.15(1)-release\n"] * 2
     assert Path(f"{new}/bash.log").read_text() == "asked\n" * 3
