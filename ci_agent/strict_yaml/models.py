@@ -1,18 +1,12 @@
 """Plain data against a pydantic model, with errors that say where in the file, what is wrong and what to write."""
 
-import re
-import types
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
-from pydantic_core import ErrorDetails
 
-from ci_agent.json_types import Json
-from ci_agent.spelling import nearest
 from ci_agent.strict_yaml.document import YamlDocument, raise_problems
-from ci_agent.strict_yaml.text import Place, quote
+from ci_agent.strict_yaml.explanations import explain, explain_empty
+from ci_agent.strict_yaml.problems import locate, meant_problems, place_of
 
 
 class FileModel(BaseModel):
@@ -26,19 +20,6 @@ MAX_EXPLAINED = 1_000
 
 Model = TypeVar("Model", bound=BaseModel)
 
-Path = tuple[str | int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Problem:
-    path: Path
-    """Where in the document."""
-    branch: tuple[str, ...]
-    """Which members of unions were tried on the way."""
-    fork: Path | None
-    """Where the first of those unions stands; None: there was none."""
-    error: ErrorDetails
-
 
 def validate(document: YamlDocument, model: type[Model]) -> Model:
     """The document as a model; raise InvalidFileError that names every problem, each on a line of its own.
@@ -47,259 +28,12 @@ def validate(document: YamlDocument, model: type[Model]) -> Model:
     ValueError is shown as it is, at the value that it refused.
     """
     if document.value is None:
-        raise document.error((), f"the file is empty; it needs {_listed(_required_keys(model))}")
+        raise document.error((), explain_empty(model))
     try:
         return model.model_validate(document.value, strict=True)
     except ValidationError as error:
         details = error.errors(include_url=False)[:MAX_EXPLAINED]
-        found = [_locate(document.value, one) for one in details]
-        lines = [(_place_of(document, problem), _explain(problem, model)) for problem in _without_branches(found)]
+        found = [locate(document.value, one) for one in details]
+        lines = [(place_of(document, problem), explain(problem, model)) for problem in meant_problems(found)]
     raise_problems(document.file, lines)
     raise AssertionError("a validation error without errors")
-
-
-# Places
-
-
-def _locate(value: Json, error: ErrorDetails) -> _Problem:
-    """Tell the steps of pydantic's location that lead through the data from those that name members of unions."""
-    *steps, last = error["loc"] or ("",)
-    if error["type"] != "missing":
-        steps.append(last)
-    path: list[str | int] = []
-    branch: list[str] = []
-    fork: Path | None = None
-    for step in steps:
-        if _leads_on(value, step):
-            value = value[step]
-            path.append(step)
-        elif isinstance(step, str) and step not in ("", "[key]"):
-            fork = tuple(path) if fork is None else fork
-            branch.append(step)
-    if error["type"] == "missing":
-        path.append(last)
-    return _Problem(tuple(path), tuple(branch), fork, error)
-
-
-def _leads_on(value: Json, step: str | int) -> bool:
-    if isinstance(value, dict):
-        return step in value
-    return isinstance(value, list) and isinstance(step, int) and step < len(value)
-
-
-def _place_of(document: YamlDocument, problem: _Problem) -> Place:
-    if problem.error["type"] == "missing":
-        return document.place(problem.path[:-1])
-    if problem.error["type"] == "extra_forbidden" or problem.error["loc"][-1:] == ("[key]",):
-        return document.key_place(problem.path)
-    return document.place(problem.path)
-
-
-# Unions: pydantic reports every member's errors; a person wants those of the member that was meant.
-
-
-def _without_branches(problems: Sequence[_Problem]) -> list[_Problem]:
-    plain = [problem for problem in problems if problem.fork is None]
-    forks: dict[Path, dict[str, list[_Problem]]] = {}
-    for problem in problems:
-        if problem.fork is not None:
-            forks.setdefault(problem.fork, {}).setdefault(problem.branch[0], []).append(problem)
-    return plain + [problem for branches in forks.values() for problem in _meant_branch(branches)]
-
-
-def _meant_branch(branches: Mapping[str, list[_Problem]]) -> list[_Problem]:
-    fitting = [problems for problems in branches.values() if not _is_wrong_kind(problems)]
-    if fitting:
-        return min(fitting, key=len)
-    return [_expecting_any(list(branches.values()))]
-
-
-def _is_wrong_kind(problems: Sequence[_Problem]) -> bool:
-    """The value is of another type than this member of the union."""
-    return any(problem.path == problem.fork and problem.error["type"] in _EXPECTED for problem in problems)
-
-
-def _expecting_any(branches: Sequence[Sequence[_Problem]]) -> _Problem:
-    first = branches[0][0]
-    kinds = dict.fromkeys(_EXPECTED.get(problems[0].error["type"], "another value") for problems in branches)
-    error = ErrorDetails(
-        type="union", loc=first.error["loc"], msg="", input=first.error["input"], ctx={"expected": " or ".join(kinds)}
-    )
-    return _Problem(first.path, first.branch, first.fork, error)
-
-
-# Sentences
-
-_EXPECTED: Mapping[str, str] = {
-    "string_type": "text",
-    "list_type": "a list",
-    "tuple_type": "a list",
-    "dict_type": "a mapping",
-    "mapping_type": "a mapping",
-    "model_type": "a mapping",
-    "model_attributes_type": "a mapping",
-    "dataclass_type": "a mapping",
-    "bool_type": "true or false",
-    "int_type": "a whole number",
-    "int_from_float": "a whole number",
-    "float_type": "a number",
-    "finite_number": "a number",
-    "none_required": "nothing",
-}
-
-_GLUED_KEY = re.compile(r"([A-Za-z_]+):(?=\S)(.*)")
-
-_BOUNDS: Mapping[str, str] = {
-    "greater_than_equal": "at least {ge:g}",
-    "greater_than": "more than {gt:g}",
-    "less_than_equal": "at most {le:g}",
-    "less_than": "less than {lt:g}",
-}
-
-
-def _explain(problem: _Problem, model: type[BaseModel]) -> str:
-    error = problem.error
-    kind = error["type"]
-    context = error.get("ctx", {})
-    if kind == "extra_forbidden":
-        return _unknown_key(str(problem.path[-1]), _models_at(model, problem))
-    if kind == "missing":
-        key = str(problem.path[-1])
-        return f"the key {quote(key)} is missing here{_only_value(key, _models_at(model, problem))}"
-    if kind == "value_error":
-        return str(context["error"])
-    if kind == "literal_error":
-        return _not_among(error["input"], str(context["expected"]))
-    if kind in _BOUNDS:
-        return f"expected {_BOUNDS[kind].format(**context)}, got {_shown(error['input'])}"
-    if kind in {"too_short", "string_too_short"}:
-        return "must not be empty: write a value, or delete the key"
-    if kind in {"too_long", "string_too_long"}:
-        return f"is too long: at most {context['max_length']}"
-    if kind == "string_pattern_mismatch":
-        return f"expected text of the form {context['pattern']}, got {_shown(error['input'])}"
-    expected = context["expected"] if kind == "union" else _EXPECTED.get(kind)
-    if expected:
-        unit = " of seconds" if expected == "a number" and str(problem.path[-1]).endswith("_s") else ""
-        return f"expected {expected}{unit}, got {_shown(error['input'])}" + _hint(str(expected), error["input"])
-    return error["msg"][:1].lower() + error["msg"][1:]
-
-
-def _only_value(key: str, models: Sequence[type[BaseModel]]) -> str:
-    """What to write for a key that may have one value alone, as the version of a format."""
-    fields = [field for each in models for name, field in each.model_fields.items() if (field.alias or name) == key]
-    values = {
-        value for field in fields for value in get_args(field.annotation) if get_origin(field.annotation) is Literal
-    }
-    return f": write {key}: {values.pop()}" if len(values) == 1 else ""
-
-
-def _unknown_key(key: str, models: Sequence[type[BaseModel]]) -> str:
-    known = sorted({name for model in models for name in _keys(model)})
-    name, colon, value = key.partition(":")
-    if colon and name in known:
-        meant = f"{name}: {value}".splitlines()[0]
-        return f"unknown key {quote(key)}: a blank belongs after the colon: write {quote(meant)}"
-    inside = next((name for model in models for name in _keys_that_hold(model, key)), None)
-    if inside:
-        return f"unknown key {quote(key)}: it belongs into {quote(inside)}"
-    close = nearest(key, known)
-    if close:
-        return f"unknown key {quote(key)}: did you mean {quote(close)}?"
-    return f"unknown key {quote(key)}: the keys here are {', '.join(known)}"
-
-
-def _not_among(value: Json, expected: str) -> str:
-    words = expected.replace(" or ", ", ").replace("'", "").split(", ")
-    close = nearest(value, words) if isinstance(value, str) else None
-    hint = f": did you mean {close}?" if close else ""
-    return f"expected {_either(words)}, got {_shown(value)}{hint}"
-
-
-def _hint(expected: str, value: Json) -> str:
-    if "text" in expected and isinstance(value, bool | int | float):
-        return f": write {quote(_shown_scalar(value))} in quotes"
-    if "number" in expected and isinstance(value, str) and value.isdecimal():
-        return ": write it without quotes"
-    if "mapping" in expected and isinstance(value, str) and (match := _GLUED_KEY.match(value)):
-        return f": a blank belongs after the colon: write {quote(f'{match[1]}: {match[2]}')}"
-    if expected == "a list" and isinstance(value, dict):
-        first = next(iter(value), "name")
-        return f": begin each entry with a dash, as in {quote(f'- {first}: ...')}"
-    return ""
-
-
-def _shown(value: Json) -> str:
-    if value is None:
-        return "nothing"
-    if isinstance(value, str):
-        return f"the text {quote(value)}"
-    if isinstance(value, dict):
-        return "a mapping"
-    if isinstance(value, list):
-        return "a list"
-    return f"the number {value}" if not isinstance(value, bool) else _shown_scalar(value)
-
-
-def _shown_scalar(value: Json) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _either(words: Sequence[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
-
-
-def _listed(words: Sequence[str]) -> str:
-    return ", ".join(quote(word) for word in words) or "a mapping"
-
-
-# Models
-
-
-def _required_keys(model: type[BaseModel]) -> list[str]:
-    return [field.alias or name for name, field in model.model_fields.items() if field.is_required()]
-
-
-def _keys(model: type[BaseModel]) -> set[str]:
-    return {field.alias or name for name, field in model.model_fields.items()}
-
-
-def _keys_that_hold(model: type[BaseModel], key: str) -> Iterator[str]:
-    """The keys whose own mapping may have this one."""
-    for name, field in model.model_fields.items():
-        if any(_is_model(member) and key in _keys(member) for member in _members(field.annotation)):
-            yield field.alias or name
-
-
-def _models_at(model: type[BaseModel], problem: _Problem) -> list[type[BaseModel]]:
-    """What the mapping may be in which an unknown key stands."""
-    candidates: list[Any] = [model]
-    for step in problem.path[:-1]:
-        candidates = [inner for candidate in candidates for inner in _step_into(candidate, step)]
-    models = [candidate for candidate in candidates if _is_model(candidate)]
-    return [candidate for candidate in models if candidate.__name__ in problem.branch] or models
-
-
-def _step_into(candidate: Any, step: str | int) -> Iterator[Any]:
-    if _is_model(candidate):
-        for name, field in candidate.model_fields.items():
-            if step in (name, field.alias):
-                yield from _members(field.annotation)
-    else:
-        for argument in get_args(candidate)[-1:]:
-            yield from _members(argument)
-
-
-def _members(annotation: Any) -> Iterator[Any]:
-    """The members of a union, through annotations and type aliases."""
-    if get_origin(annotation) is Annotated:
-        yield from _members(get_args(annotation)[0])
-    elif get_origin(annotation) in (Union, types.UnionType):
-        for member in get_args(annotation):
-            yield from _members(member)
-    else:
-        yield annotation
-
-
-def _is_model(candidate: Any) -> bool:
-    return isinstance(candidate, type) and issubclass(candidate, BaseModel)
