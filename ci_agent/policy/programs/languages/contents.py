@@ -6,6 +6,7 @@ from ci_agent.policy.effects import Tracked
 from ci_agent.policy.programs.draft import Draft
 from ci_agent.policy.programs.options import Operand, Parsed
 from ci_agent.policy.programs.profile import Prints
+from ci_agent.policy.shell.printed_words import HASH
 
 _PATCH = ("-p", "-u", "--patch", "-U", "--unified", "--patch-with-raw", "--patch-with-stat", "--binary", "--check")
 _PATCH_TOO = ("--word-diff", "--word-diff-regex", "--color-words", "--cc", "-c", "-m", "--dd", "--remerge-diff", "-L")
@@ -36,6 +37,10 @@ _OF_CHANGES = frozenset(
 )
 """With these alone, `git diff` prints of a file that changed nothing of another one."""
 _FROM_TOP = re.compile(r":(?:/|\(top\))[^./:*?\[(].*")
+_MAGIC = re.compile(r":[!^/(:]")
+"""To git no path in the index, but a pattern for paths, unless there is a file of such a name."""
+_ID = re.compile(r"(?:.*-g)?[0-9A-Fa-f]{4,64}(?:\^\{\w*\})*")
+"""What may be the beginning of any object's name."""
 _HUNKS = ("-p", "--patch", "-i", "--interactive", "-v", "--verbose")
 _NAMES = ("-l", "-L", "-q", "-c", "--files-with-matches", "--name-only", "--files-without-match", "--quiet", "--count")
 
@@ -46,14 +51,15 @@ def read_printed(parsed: Parsed, draft: Draft) -> None:
     if prints is not None and _prints(parsed, prints):
         candidates = _narrowing(parsed)
         if candidates is not None:
-            changed = parsed.profile.name == "git diff" and not candidates and _compares_with_index(parsed)
             named = tuple(operand.word for operand in candidates)
+            changed = parsed.profile.name == "git diff" and _compares_with_index(parsed)
             draft.tracked.append(Tracked(unless_there=named, changed=changed))
 
 
 def _compares_with_index(parsed: Parsed) -> bool:
-    """The files on the disk, and no other file is looked at to explain what is new in one."""
-    return all(found.option.name in _OF_CHANGES for found in parsed.options)
+    """The files on the disk, no revision, and no other file is looked at to explain what is new in one."""
+    excludes = [_MAGIC.match(operand.word.literal or "") for operand in _before(parsed)]
+    return all(excludes) and all(found.option.name in _OF_CHANGES for found in parsed.options)
 
 
 def _prints(parsed: Parsed, prints: Prints) -> bool:
@@ -77,15 +83,31 @@ def _narrowing(parsed: Parsed) -> list[Operand] | None:
     has_pattern = "pattern" in parsed.profile.operands.leading and not parsed.has(*parsed.profile.instead)
     operands = parsed.operands[1 if has_pattern else 0 :]
     end = parsed.dash_dash
-    if end is not None and any(operand.at < end and _may_name_path(operand) for operand in operands):
+    before = _before(parsed)[1 if has_pattern else 0 :]
+    ids = [operand for operand in before if _may_be_id(operand, parsed)]
+    if ids or parsed.has("--full-diff"):
+        # A file of such a name is meant in place of the object, if git does not ask which.
+        return ids if end is None and len(ids) == 1 else []
+    if end is not None and any(_may_name_path(operand) for operand in before):
         return []
     if end is not None and any(operand.at > end and _is_path(operand) for operand in operands):
         return None
-    before = [operand for operand in operands if end is None or operand.at < end]
     objects = list(map(_is_object, before))
     if any(map(_is_pattern, before)) or (objects and all(objects) and parsed.profile.prints != "patch_if_asked"):
         return None
-    return [operand for operand in before if end is None and operand.word.literal is not None]
+    return [operand for operand in before if end is None and (operand.word.literal or ":")[0] != ":"]
+
+
+def _before(parsed: Parsed) -> list[Operand]:
+    """The operands in front of a `--`, which are revisions; without one, paths may be among them."""
+    end = parsed.dash_dash
+    return [operand for operand in parsed.operands if end is None or operand.at < end]
+
+
+def _may_be_id(operand: Operand, parsed: Parsed) -> bool:
+    """Whether it may name what a file holds, which is printed whatever paths follow; `git log` takes commits alone."""
+    texts = [text for text in operand.word.stand_ins if text != HASH] or [operand.word.literal or ""]
+    return parsed.profile.prints != "patch_if_asked" and any(map(_ID.fullmatch, texts))
 
 
 def _is_path(operand: Operand) -> bool:
@@ -108,5 +130,5 @@ def _is_pattern(operand: Operand) -> bool:
 def _is_object(operand: Operand) -> bool:
     """`REV:PATH`, which is read by its name."""
     texts = operand.word.stand_ins or (operand.word.literal or "",)
-    parted = [text.partition(":") for text in texts]
-    return all(bool(path) and (bool(revision) or not path.startswith("/")) for revision, _, path in parted)
+    parted = [text.partition(":") for text in texts if not _MAGIC.match(text)]
+    return len(parted) == len(texts) and all(bool(path) for _, _, path in parted)
