@@ -18,7 +18,7 @@ from ci_agent.policy.file.document import (
     RuleModel,
     TestModel,
 )
-from ci_agent.providers.script import Script, ScriptedCall, ScriptedError, ScriptedTurn, ScriptedUsage, load_script
+from ci_agent.providers.script import Script, ScriptedCall, ScriptedError, ScriptedTurn, ScriptedUsage, read_script
 from ci_agent.strict_yaml import load_yaml
 from ci_agent.tools.table import tools_without_a_run
 
@@ -75,7 +75,7 @@ def test_a_policy_of_the_pages_loads_and_passes_its_own_tests(text: str, workspa
 def test_a_script_of_the_pages_loads(text: str, tmp_path: Path) -> None:
     file = tmp_path / "script.yaml"
     file.write_text(text)
-    assert load_script(file).turns
+    assert read_script(file)[0].turns
 
 
 @pytest.mark.parametrize(("tool", "value", "answer", "by"), decisions())

@@ -17,10 +17,6 @@ class Output:
         return self.total_bytes - len(self.head) - len(self.tail)
 
     @property
-    def omitted_newlines(self) -> int:
-        return self.total_newlines - self.head.count(b"\n") - self.tail.count(b"\n")
-
-    @property
     def is_complete(self) -> bool:
         return self.omitted_bytes == 0
 

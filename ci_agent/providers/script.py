@@ -55,13 +55,11 @@ class Script(FileModel):
     turns: Annotated[list[ScriptedTurn], Field(min_length=1)]
 
 
-def load_script(path: str | Path) -> Script:
-    """The script at `path`; InvalidFileError with its place for anything that cannot be played."""
-    return read_script(path)[0]
-
-
 def read_script(path: str | Path) -> tuple[Script, YamlDocument]:
-    """`load_script`, and the document that knows where each part of the script stands."""
+    """The script, and the document that knows where each part of it stands.
+
+    InvalidFileError with its place for anything that cannot be played.
+    """
     try:
         document = read_yaml(path, "script")
     except ConfigurationError as error:

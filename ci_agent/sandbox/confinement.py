@@ -16,7 +16,7 @@ class Wrapper:
 
 
 Confinement: TypeAlias = Ruleset | Wrapper
-"""A Ruleset goes to `landlock.restrict` in the child, right before its exec; a Wrapper before the command's words."""
+"""A Ruleset is entered in the child, right before its exec; a Wrapper before the command's words."""
 
 
 def confinement_as_json(confinement: Confinement | None) -> JsonObject | None:

@@ -88,13 +88,6 @@ def take_lines(lines: Iterable[str], max_lines: int, max_bytes: int) -> tuple[li
     return taken, False
 
 
-def cut_line(line: str, max_chars: int = MAX_LINE_CHARS) -> str:
-    """The line, or its beginning with a note of how much is missing."""
-    if len(line) <= max_chars:
-        return line
-    return f"{line[:max_chars]} [... {count_of(len(line) - max_chars, 'character')} left out ...]"
-
-
 def count_lines(text: str) -> int:
     """Lines as an editor counts them: the last one need not end."""
     return text.count("\n") + (not text.endswith("\n") and text != "")

@@ -12,7 +12,7 @@ import ci_agent
 from ci_agent import load_policy
 from ci_agent.errors import ConfigurationError
 from ci_agent.providers.catalog import load_catalog
-from ci_agent.providers.script import load_script
+from ci_agent.providers.script import read_script
 from ci_agent.tasks import load_task
 
 POLICIES = [path.read_text() for path in sorted((Path(ci_agent.__file__).parent / "policies").glob("*.yml"))]
@@ -110,7 +110,7 @@ output_schema: answer.schema.json
 
 READERS: dict[str, tuple[list[str], Callable[[Path], object]]] = {
     "policy": (POLICIES, lambda path: load_policy(path, workspace=path.parent)),
-    "script": ([SCRIPT], load_script),
+    "script": ([SCRIPT], read_script),
     "models": ([MODELS], load_catalog),
     "task": ([TASK], load_task),
 }

@@ -30,7 +30,7 @@ from ci_agent.provider import (
     StreamOptions,
     StreamStart,
 )
-from ci_agent.providers.script import load_script, read_script
+from ci_agent.providers.script import read_script
 from ci_agent.providers.scripted import create_scripted_stream
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -202,5 +202,5 @@ def test_a_wrong_script_is_refused_with_its_place(tmp_path: Path, text: str, pro
 @pytest.mark.parametrize("name", ["missing.yaml", "."])
 def test_a_script_that_is_no_file_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(CIAgentError) as refused:
-        load_script(tmp_path / name)
+        read_script(tmp_path / name)
     assert (refused.value.exit_code, "script" in str(refused.value)) == (3, True)

@@ -5,7 +5,6 @@ from ci_agent.tools.truncate import (
     Truncated,
     count_lines,
     count_of,
-    cut_line,
     join_head_and_tail,
     keep_head,
     keep_head_and_tail,
@@ -85,11 +84,6 @@ def test_a_head_and_a_tail_that_were_kept_apart_are_joined_with_a_note_of_its_ow
     assert join_head_and_tail("a\n", "z\n", 1, 1).text == "a\n[... 1 byte in 1 line left out ...]\nz\n"
     assert join_head_and_tail("a", "z", 2000, 0).text == "a\n[... 2,000 bytes left out ...]\nz"
     assert join_head_and_tail("", "z", 3, 2).text == "[... 3 bytes in 2 lines left out ...]\nz"
-
-
-def test_a_long_line_keeps_its_beginning() -> None:
-    assert cut_line("abc", 3) == "abc"
-    assert cut_line("abcd", 3) == "abc [... 1 character left out ...]"
 
 
 def test_lines_are_counted_as_an_editor_counts_them() -> None:
