@@ -22,7 +22,7 @@ from ci_agent.policy.matchers.path_globs import Part, parse_path_glob
 from ci_agent.policy.matchers.reach import AnchoredGlob
 from ci_agent.policy.programs.told_writes import TELLING, tells_writes
 from ci_agent.policy.protected import GIT, WORKFLOWS, Run
-from ci_agent.sandbox.access import Access, lies_in
+from ci_agent.sandbox.access import Access, lies_in, may_be_there
 from ci_agent.terminal import shortened
 
 _PROTECTED: Final[tuple[tuple[Run, tuple[str, ...]], ...]] = (
@@ -198,7 +198,7 @@ def _missing(rule: CompiledRule, site: Site) -> Iterator[Path]:
     the folder that they will be in would open all that it holds. Not for one file, which its program makes."""
     for glob in rule.reach or ():
         start = _start(glob)
-        if glob.tail and site.workspace.contains(start) and not os.path.lexists(start) and ".git" not in start.parts:
+        if glob.tail and site.workspace.contains(start) and not may_be_there(start) and ".git" not in start.parts:
             above = _nearest(start)
             # Unless a link leads elsewhere, or a file stands in the way.
             if start.is_relative_to(above) and site.workspace.contains(above) and above.is_dir():
@@ -211,7 +211,7 @@ def _start(glob: AnchoredGlob) -> Path:
 
 def _nearest(path: Path) -> Path:
     """The path, or the nearest folder above that is there."""
-    while not os.path.lexists(path):
+    while not may_be_there(path):
         path = path.parent
     return Path(os.path.realpath(path))
 

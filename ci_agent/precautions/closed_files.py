@@ -88,7 +88,7 @@ def _files_of(places: Iterable[Path]) -> Iterator[str]:
     folders = []
     for place in places:
         yield str(place)
-        if place.is_dir():
+        if os.path.isdir(place):  # False for one that a command has closed to us, too
             folders.append(place)
     for folder in folders:
         for above, names, files in os.walk(folder):

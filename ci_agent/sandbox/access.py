@@ -1,5 +1,7 @@
 """What one command may do to the machine, in words that every kind of sandbox understands."""
 
+import os
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 
@@ -23,6 +25,26 @@ class Access:
     def with_writable(self, path: str) -> "Access":
         """The same, and this may be written too."""
         return replace(self, writable=(*self.writable, path))
+
+
+def may_be_there(path: str | os.PathLike[str]) -> bool:
+    """Unlike `os.path.lexists`, True where a folder above is closed to this user, who may own it and open it again."""
+    try:
+        os.lstat(path)
+    except PermissionError:
+        return True
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def places_to_hide(paths: Iterable[str]) -> Iterator[str]:
+    """Those that are there; for one that cannot be looked at, the lowest folder above it that can."""
+    for path in filter(may_be_there, paths):
+        place = path
+        while not os.path.lexists(place):
+            place = os.path.dirname(place)
+        yield place
 
 
 def lies_in(path: str, folder: str) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from glob import glob
 from typing import Final
 
-from ci_agent.sandbox.access import Access, lies_in
+from ci_agent.sandbox.access import Access, lies_in, places_to_hide
 from ci_agent.sandbox.confinement import Wrapper
 
 _TRIAL_S: Final = 10.0
@@ -97,7 +97,7 @@ def _protect(access: Access) -> Iterator[str]:
 def _hide(access: Access) -> Iterator[str]:
     # Anybody may put a link there, to something that is needed.
     agents = (path for pattern in AGENTS for path in glob(pattern) if not os.path.islink(path))
-    hidden = list(filter(os.path.lexists, (*DAEMONS, *agents, *access.hidden)))
+    hidden = list(dict.fromkeys(places_to_hide((*DAEMONS, *agents, *access.hidden))))
     folders = [path for path in hidden if os.path.isdir(path)]
     for path in hidden:
         yield from ("--tmpfs", path) if path in folders else ("--ro-bind", "/dev/null", path)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ci_agent.sandbox import landlock, seccomp
-from ci_agent.sandbox.access import Access, lies_in
+from ci_agent.sandbox.access import Access, lies_in, places_to_hide
 from ci_agent.sandbox.landlock import Grant, Ruleset
 
 MAX_ENTRIES: Final = 4_000
@@ -49,7 +49,7 @@ def ruleset_for(access: Access, abi: int) -> Ruleset:
     Names of files may be listed everywhere. Of `/dev` only the devices that every program needs are there.
     Raises TooManyEntriesError.
     """
-    hidden = [path for path in access.hidden if os.path.lexists(path)]
+    hidden = list(places_to_hide(access.hidden))
     grants: list[Grant] = [("/", landlock.READ_DIR)]
     grants += [(path, _READ) for path in _readable("/", [*hidden, _DEVICE_FOLDER])]
     grants += [(path, _USE_DEVICE) for path in DEVICES]
@@ -78,7 +78,16 @@ def terminals_of_others() -> list[str]:
     except OSError:  # there is no such folder here
         return []
     paths = [os.path.join(TERMINALS, name) for name in names]
-    return [path for path in paths if os.access(path, os.R_OK) or os.access(path, os.W_OK)]
+    return [path for path in paths if _may_open(path)]
+
+
+def _may_open(terminal: str) -> bool:
+    """Its owner may, whatever its mode is now: a command can close it, to be given it by the next call."""
+    try:
+        owner = os.stat(terminal).st_uid
+    except OSError:  # it has gone
+        return False
+    return owner == os.geteuid() or os.access(terminal, os.R_OK) or os.access(terminal, os.W_OK)
 
 
 def ruleset_without_sandbox(abi: int) -> Ruleset | None:

@@ -24,6 +24,24 @@ def test_what_is_made_where_nothing_was_is_known_from_the_next_look(folder: Path
         assert closed.displaced() == [secret]
 
 
+def test_a_folder_that_a_command_has_closed_is_no_bug_and_what_was_in_it_stays_known(folder: Path) -> None:
+    secret = folder / "conf" / "secret"
+    secret.parent.mkdir()
+    secret.write_text("x")
+    own = os.getuid()
+    with watch_closed_files([secret, folder / "conf" / "nothing"]) as closed:
+        secret.parent.chmod(0)
+        try:
+            if own == 0:
+                os.setresuid(65534, 65534, 0)  # root looks everywhere
+            assert closed.displaced() == []
+        finally:
+            os.setresuid(own, own, own)
+            secret.parent.chmod(0o700)
+        secret.rename(folder / "plain")
+        assert closed.displaced() == [secret]
+
+
 def test_what_was_displaced_stays_so(folder: Path) -> None:
     secret = folder / "secret"
     secret.write_text("x")

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
@@ -62,7 +63,8 @@ class Place:
     def run(self, command: str, access: Access | None = None, **variables: str) -> Ran:
         """What a command printed and how it ended, confined."""
         argv = ["bash", "--noprofile", "--norc", "-c", command]
-        confinement = confine(self.sandbox, access or self.access())
+        with acting_as(self.user):
+            confinement = confine(self.sandbox, access or self.access())
         if isinstance(confinement, Wrapper):
             argv = [*confinement.argv, *argv]
         environment = {"PATH": PATH, "HOME": str(self.home), "TMPDIR": str(self.temporary), **variables}
@@ -96,6 +98,17 @@ class Place:
         for each in (path, path.parent):
             os.chown(each, self.user, -1)
         return path
+
+
+@contextmanager
+def acting_as(user: int) -> Iterator[None]:
+    """What this user may look at is all that can be seen."""
+    own = os.getuid()
+    os.setresuid(user, user, own)
+    try:
+        yield
+    finally:
+        os.setresuid(own, own, own)
 
 
 def usable(kind: str) -> Sandbox:

@@ -110,6 +110,16 @@ def test_attack_read_a_denied_file_of_the_workspace(place: Place, attack: str) -
     assert CANARY not in ran.text
 
 
+def test_attack_close_a_folder_so_that_the_next_call_may_open_it(place: Place) -> None:
+    """Whoever cannot look into the home folder does not see that there is a key in it."""
+    secret = place.write(place.home / ".ssh" / "id_rsa", CANARY)
+    access = place.access(writable=(str(place.workspace), str(place.temporary), str(place.home)))
+    assert place.run('chmod 0 "$HOME"', access).status == 0
+    ran = place.run('chmod 755 "$HOME"; cat "$SECRET"', access, SECRET=str(secret))
+    assert CANARY not in ran.text
+    assert ran.status != 0
+
+
 def test_attack_find_a_key_in_the_environment_of_any_process(place: Place) -> None:
     # Whoever runs the tests has it in the environment, as a shell above ci-agent may have the key of a model.
     holder = subprocess.Popen(["sleep", "60"], env={"MODEL_KEY": CANARY}, user=place.user)
@@ -287,6 +297,15 @@ def test_attack_write_to_the_terminal_of_somebody_else(place: Place, terminal: t
     arrives, name = terminal
     ran = place.run(f"for each in {name} /dev/pts/*; do echo {CANARY} > $each; done")
     assert f"{name}: " in ran.text
+    with pytest.raises(BlockingIOError):
+        os.read(arrives, 100)
+
+
+def test_attack_close_a_terminal_so_that_the_next_call_may_open_it(place: Place, terminal: tuple[int, str]) -> None:
+    arrives, name = terminal
+    place.run(f"chmod 0 {name}")
+    ran = place.run(f"chmod 600 {name}; echo {CANARY} > {name}")
+    assert ran.status != 0
     with pytest.raises(BlockingIOError):
         os.read(arrives, 100)
 
