@@ -1,5 +1,6 @@
 """What a call would do, as facts: programs run, files and hosts reached, tools used; or that it cannot be known."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -146,3 +147,21 @@ class UnknownFact(NamedTuple):
 
 Fact: TypeAlias = ExecFact | ToolFact | FileFact | UnknownFact
 """What one rule must grant as a whole. A file fact that stands alone is a redirection of the shell."""
+
+
+def files_in(facts: Iterable[Fact]) -> list[FileFact]:
+    """The files of a shell call: those of its commands, and those that it redirects from or to."""
+    files: list[FileFact] = []
+    for fact in facts:
+        if isinstance(fact, ExecFact):
+            files += fact.files
+        elif isinstance(fact, FileFact):
+            files.append(fact)
+    return files
+
+
+def possible_files_of(fact: Fact) -> tuple[FileFact, ...]:
+    """The files of a part of a shell call, and those that it may name."""
+    if isinstance(fact, ExecFact):
+        return fact.files + fact.perhaps
+    return (fact,) if isinstance(fact, FileFact) else ()

@@ -35,7 +35,7 @@ ANOTHER_PROGRAM: Final = Gap(0, "it names another program")
 def cover(pattern: CommandPattern, command: ExecFact) -> Coverage | Gap:
     """Fit an allow rule's pattern to all words of a command."""
     if pattern.tokens and not _names_program(pattern.tokens[0], command):
-        return _other_spelling(pattern.tokens[0], command.words[0]) or ANOTHER_PROGRAM
+        return _other_spelling(pattern.tokens[0], command.words[0])
     hazards = dict(command.hazards) if command.hazards else _NO_HAZARDS
     certain = not (hazards or command.relocated)
     tokens: list[int | None] = []
@@ -68,12 +68,12 @@ def _names_program(token: TokenPattern, command: ExecFact) -> bool:
     return token.matches(program.text) if command.located is None else any(map(token.matches, command.located))
 
 
-def _other_spelling(token: TokenPattern, program: Word) -> Gap | None:
+def _other_spelling(token: TokenPattern, program: Word) -> Gap:
     """`/usr/bin/ls` is no `ls` to an allow rule, but nearer to it than another program."""
-    if program.literal is None or "/" not in program.text:
-        return None
+    if program.kind != "literal" or "/" not in program.text:
+        return ANOTHER_PROGRAM
     is_near = token.matches(program.text.rpartition("/")[2])
-    return Gap(1, f"`{program.text}` is not `{token.text}`") if is_near else None
+    return Gap(1, f"`{program.text}` is not `{token.text}`") if is_near else ANOTHER_PROGRAM
 
 
 def _covers_at(

@@ -15,7 +15,7 @@ def next_gap(patterns: Sequence[CommandPattern], command: ExecFact) -> Gap | Non
     for fit in covers:
         if not isinstance(fit, Gap):
             return None
-        if (fit.words, fit.is_hazard) > (nearest.words, nearest.is_hazard):
+        if fit is not ANOTHER_PROGRAM and (fit.words, fit.is_hazard) > (nearest.words, nearest.is_hazard):
             nearest = fit
     return nearest
 

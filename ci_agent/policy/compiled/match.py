@@ -39,6 +39,7 @@ class CompiledTest:
 
 @dataclass(frozen=True, slots=True)
 class CompiledRule:
+    id: str
     rule: Rule
     tools: tuple[ToolPattern, ...]
     commands: tuple[CommandPattern, ...] | None
@@ -51,15 +52,12 @@ class CompiledRule:
     on_denied: OnDenied
     """The rule's own, or the policy's."""
 
-    @property
-    def id(self) -> str:
-        return self.rule.id
-
 
 def compile_rule(rule: Rule, anchors: Anchors, on_denied: OnDenied) -> CompiledRule:
     """ValueError names the matcher that is wrong, and why."""
     globs = _reach((*(rule.paths or ()), *(rule.path or ())), rule, anchors)
     return CompiledRule(
+        id=rule.id,
         rule=rule,
         tools=tuple(map(parse_tool_pattern, rule.tools)),
         commands=None if rule.command is None else tuple(map(parse_command_pattern, rule.command)),

@@ -28,7 +28,7 @@ _MEANS_MORE = ("~", "+", "@")
 
 def certain(words: tuple[Word, ...], place: Place, origin: Origin | None) -> tuple[tuple[Word, ...], str | None]:
     """The words, those made of file names that may be something else as well unknown; and why the last of them is."""
-    if not any(word.beneath for word in words):
+    if not [word for word in words if word.beneath]:
         return words, None
     problems = [_cut(word, place, origin) if word.beneath else None for word in words]
     known = tuple(

@@ -1,12 +1,12 @@
 """What of a folder is in git's index: the files that git names, whatever else lies beside them."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from ci_agent.policy.disk import DiskBudget, Listing, listing_of, read_folder
-from ci_agent.policy.facts import ExecFact, Fact, FileFact
+from ci_agent.policy.facts import ExecFact, Fact, files_in
 from ci_agent.policy.gathering.repositories import tracked_names
 from ci_agent.policy.gathering.stale_paths import base_name
 from ci_agent.policy.matchers.reach import Names, fold
@@ -91,7 +91,7 @@ def _on_disk(folder: Path, wanted: _Wanted, budget: DiskBudget) -> list[tuple[Na
 
 def goes_by_index(facts: Sequence[Fact]) -> bool:
     """Whether any file is one only if git names it."""
-    return any(file.selection.indexed for fact in facts for file in _files(fact))
+    return any(file.selection.indexed for file in files_in(facts))
 
 
 def index_stays(facts: Sequence[Fact]) -> bool:
@@ -116,10 +116,3 @@ def keeps_settings(command: ExecFact) -> bool:
     if program == "git":
         return subcommand in _KEEP_INDEX
     return not command.needs_rule or program in _RUN_NOTHING
-
-
-def _files(fact: Fact) -> Iterator[FileFact]:
-    if isinstance(fact, ExecFact):
-        yield from fact.files
-    elif isinstance(fact, FileFact):
-        yield fact

@@ -25,7 +25,7 @@ _LANDING: Final = 25
 def with_landings(site: Site, facts: Sequence[Fact], budget: DiskBudget) -> list[Fact]:
     """The same facts, each copy and move with the further places where it may land."""
     commands = [fact for fact in facts if isinstance(fact, ExecFact)]
-    movers = [command for command in commands if any(file.landing for file in command.files)]
+    movers = [command for command in commands if command.files and any(file.landing for file in command.files)]
     if not movers or (len(commands) == 1 and not _makes_folders(movers[0])):
         return list(facts)
     found = _landings(site, commands, movers, budget)

@@ -28,7 +28,7 @@ def with_names(program: ShellProgram) -> Iterator[Command]:
     interrupted = [loop for loop in program.loops if not _is_left_alone(program, loop)]
     known: _Known = {}
     for index, command in enumerate(program.commands):
-        if all(word.printed_by is None for word in _words(command)):
+        if not [word for word in _words(command) if word.printed_by is not None]:
             yield command
             continue
         words = tuple(_with_names(program, word, index, interrupted, known) for word in command.words)
@@ -37,6 +37,8 @@ def with_names(program: ShellProgram) -> Iterator[Command]:
 
 
 def _words(command: Command) -> Sequence[Word]:
+    if not command.redirects:
+        return command.words
     return (*command.words, *[redirect.target for redirect in command.redirects])
 
 

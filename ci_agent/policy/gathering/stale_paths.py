@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from ci_agent.policy.disk import DiskBudget, walk
-from ci_agent.policy.facts import ExecFact, Fact, FileFact, UnknownFact
+from ci_agent.policy.facts import ExecFact, Fact, FileFact, UnknownFact, possible_files_of
 from ci_agent.policy.gathering.followed_links import follows_links
 from ci_agent.policy.matchers.open_names import OPEN
 from ci_agent.policy.matchers.reach import Names, fold_names, names_of
@@ -23,6 +23,8 @@ _UNPACKERS: Final = _UNPACKERS_HERE | {
 _CHECKS_OUT: Final = frozenset({"checkout", "co", "develop", "switch", "up", "update"})
 _OTHERS_CHECK_OUT: Final = frozenset({"gh", "hub", "glab", "hg", "svn"})
 """They do with git, or with repositories of their own, what git does when it checks out a commit."""
+_MAY_UNPACK: Final = _UNPACKERS | _OTHERS_CHECK_OUT
+"""Git's commands may too."""
 _GIT_UNPACKS: Final = frozenset(
     {"am", "apply", "bisect", "checkout", "checkout-index", "cherry-pick", "merge", "pull", "read-tree", "rebase"}
     | {"reset", "restore", "revert", "sparse-checkout", "stash", "submodule", "switch"}
@@ -43,13 +45,16 @@ def stale_paths(facts: Sequence[Fact], budget: DiskBudget) -> Iterator[UnknownFa
     makers = [fact for name, fact in named if name in _MAKERS]
     if makers:
         yield from _through_links(makers, facts, budget)
-    yield from _through_unpacked(named, facts)
-    yield from _by_made_names([fact for _, fact in named], facts)
+    unpackers = [(name, fact) for name, fact in named if name.startswith("git ") or name in _MAY_UNPACK]
+    if unpackers:
+        yield from _through_unpacked(unpackers, facts)
+    made = [file.path for fact in facts for file in possible_files_of(fact) if file.effect == "write"]
+    if made:
+        yield from _by_made_names([fact for _, fact in named], made)
 
 
-def _by_made_names(commands: Sequence[ExecFact], facts: Sequence[Fact]) -> Iterator[UnknownFact]:
+def _by_made_names(commands: Sequence[ExecFact], made: Sequence[Path]) -> Iterator[UnknownFact]:
     """A doubt for each command that may be given a name which the call makes, and take it for something else."""
-    made = [file.path for fact in facts for file in _files(fact) if file.effect == "write"]
     has_dash = any(path.name.startswith("-") for path in made)
     odd = {beginning for path in made if (beginning := _odd_beginning(path))}
     yield from _listed_anew(commands, made)
@@ -65,7 +70,7 @@ def _by_made_names(commands: Sequence[ExecFact], facts: Sequence[Fact]) -> Itera
 
 def _listed_anew(commands: Sequence[ExecFact], made: Sequence[Path]) -> Iterator[UnknownFact]:
     """A doubt for what `ls` prints, when another command makes something: of a folder it would print what is in it."""
-    for command in commands if made else ():
+    for command in commands:
         listed = any(base.selection.listed for word in command.words for base in word.beneath)
         own = {file.path for file in command.files}
         if listed and any(path not in own for path in made):
@@ -94,7 +99,7 @@ def _through_links(makers: Sequence[ExecFact], facts: Sequence[Fact], budget: Di
     links: dict[int, bool] = {}
     yield from _found_links(made, links, budget)
     for fact in facts:
-        for file in _files(fact):
+        for file in possible_files_of(fact):
             names = fold_names(names_of(file.written))
             above = [made[names[:size]] for size in sizes if names[:size] in made]
             above += made.values() if file.is_open else unsure
@@ -156,7 +161,7 @@ def _through_unpacked(named: Sequence[tuple[str, ExecFact]], facts: Sequence[Fac
         # Git itself follows no link of a working tree.
         if isinstance(fact, ExecFact) and _is_git(fact):
             continue
-        for file in _files(fact):
+        for file in possible_files_of(fact):
             if (everywhere and _may_move(file, fact)) or _is_beneath(file, fact, makers, unsure):
                 why = f"{file.shown_as_written} may become a link in the same call; use it in a call of its own"
                 yield UnknownFact(why, argument=file.argument, span=file.span)
@@ -222,7 +227,7 @@ def checks_out_by_another_name(name: str, command: ExecFact) -> bool:
 
 def base_name(command: ExecFact) -> str:
     """With the subcommand, for git."""
-    name = os.path.basename(command.words[0].text)
+    name = command.words[0].text.rpartition("/")[2]
     return f"git {_git_subcommand(command)}" if name == "git" else name
 
 
@@ -233,12 +238,6 @@ def _git_subcommand(command: ExecFact) -> str:
             return word.text
         takes_value = word.text in _GIT_TAKES_VALUE
     return ""
-
-
-def _files(fact: Fact) -> tuple[FileFact, ...]:
-    if isinstance(fact, ExecFact):
-        return fact.files + fact.perhaps
-    return (fact,) if isinstance(fact, FileFact) else ()
 
 
 def _perhaps(fact: Fact) -> tuple[FileFact, ...]:

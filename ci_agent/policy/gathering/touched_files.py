@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from ci_agent.policy.facts import ExecFact, Fact, FileFact
+from ci_agent.policy.facts import ExecFact, Fact, possible_files_of
 from ci_agent.policy.gathering.site import Site
 from ci_agent.policy.gathering.stale_paths import base_name
 from ci_agent.policy.programs.told_writes import GIT_TELLING
@@ -28,7 +28,7 @@ def with_touched_files(site: Site, facts: Sequence[Fact]) -> Sequence[Fact]:
 
 def _touched(facts: Sequence[Fact]) -> tuple[Path, ...] | None:
     """What is written or deleted; None when that is not certain."""
-    files = [file for fact in facts for file in _files(fact) if file.effect in ("write", "delete")]
+    files = [file for fact in facts for file in possible_files_of(fact) if file.effect in ("write", "delete")]
     if any(file.is_open for file in files):
         return None
     return tuple(dict.fromkeys(path for file in files for path in (file.path, file.written)))
@@ -42,9 +42,3 @@ def _leaves_index(command: ExecFact) -> bool:
 def _with(command: ExecFact, touched: tuple[Path, ...] | None) -> ExecFact:
     perhaps = tuple(file._replace(touched=touched) if file.touched is not None else file for file in command.perhaps)
     return command._replace(perhaps=perhaps)
-
-
-def _files(fact: Fact) -> tuple[FileFact, ...]:
-    if isinstance(fact, ExecFact):
-        return fact.files + fact.perhaps
-    return (fact,) if isinstance(fact, FileFact) else ()

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from ci_agent.policy.disk import DiskBudget, Entry, Listing, listing_of, read_folder
-from ci_agent.policy.facts import ExecFact, Fact, FileFact
+from ci_agent.policy.facts import ExecFact, Fact, FileFact, files_in
 from ci_agent.policy.gathering.indexed_files import keeps_settings
 from ci_agent.policy.matchers.reach import Names, fold
 from ci_agent.policy.words import Selection
@@ -115,7 +115,7 @@ def ignore_files_stay(facts: Sequence[Fact]) -> bool:
     commands = [fact for fact in facts if isinstance(fact, ExecFact)]
     if any(fact.assignments for fact in searches) or not all(map(keeps_settings, commands)):
         return False
-    changed = (file for fact in facts for file in _files(fact) if file.effect in ("write", "delete"))
+    changed = (file for file in files_in(facts) if file.effect in ("write", "delete"))
     return not any(map(_may_be_ignore_file, changed))
 
 
@@ -125,10 +125,4 @@ def _may_be_ignore_file(file: FileFact) -> bool:
 
 
 def passes_hidden_by(facts: Sequence[Fact]) -> bool:
-    return any(file.selection.unhidden for fact in facts for file in _files(fact))
-
-
-def _files(fact: Fact) -> tuple[FileFact, ...]:
-    if isinstance(fact, ExecFact):
-        return fact.files
-    return (fact,) if isinstance(fact, FileFact) else ()
+    return any(file.selection.unhidden for file in files_in(facts))

@@ -186,8 +186,11 @@ def _listed(verdicts: Sequence[Verdict]) -> tuple[FactVerdict, ...]:
 
 def _parts(verdicts: Sequence[Verdict]) -> Iterator[tuple[KnownFact | UnknownFact, str | None, str | None]]:
     for verdict in verdicts:
-        forbidding = {id(each.about): each.rule.id for each in reversed(verdict.forbidden)}
         granted_by = verdict.granted_by.id if verdict.granted_by else None
+        if not verdict.forbidden:
+            yield from [(part, granted_by, None) for part in _shown(verdict.fact)]
+            continue
+        forbidding = {id(each.about): each.rule.id for each in reversed(verdict.forbidden)}
         for part in _shown(verdict.fact):
             yield part, granted_by, forbidding.pop(id(part), None)
         # What is forbidden beneath a folder, or in a call that has no other facts.

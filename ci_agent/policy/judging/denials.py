@@ -63,17 +63,19 @@ class Denials:
     def root(self) -> Path:
         return self.arguments.site.workspace.root
 
-    def of(self, fact: Fact) -> Iterator[Forbidden]:
+    def of(self, fact: Fact) -> list[Forbidden]:
         """Every deny rule that forbids the fact, in order of its parts."""
-        if not isinstance(fact, UnknownFact):
-            # One without any matcher forbids the call, whatever it would do.
-            yield from (Forbidden(rule, fact) for rule in self.index.for_tool(self.tool).denies.everywhere)
+        if isinstance(fact, UnknownFact):
+            return []
+        # One without any matcher forbids the call, whatever it would do.
+        forbidden = [Forbidden(rule, fact) for rule in self.index.for_tool(self.tool).denies.everywhere]
         if isinstance(fact, ExecFact):
-            yield from self._of_command(fact)
+            forbidden += self._of_command(fact)
         elif isinstance(fact, ToolFact):
-            yield from self._of_tool(fact)
-        elif isinstance(fact, FileFact):
-            yield from self._of_file(fact)
+            forbidden += self._of_tool(fact)
+        else:
+            forbidden += self._of_file(fact)
+        return forbidden
 
     def of_path(self, fact: FileFact) -> CompiledRule | None:
         """The first rule that forbids the file itself, whatever lies beneath it."""

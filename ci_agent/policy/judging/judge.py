@@ -69,7 +69,8 @@ def judge(call: Call) -> list[Verdict]:
         rule = _granting_rule(call, fact, granting.values())
         if rule is not None and isinstance(fact, ExecFact):
             granting[rule.id] = rule
-        forbidden = sorted(denials.of(fact), key=lambda each: strictest_first(each.rule))
+        forbidden = denials.of(fact)
+        forbidden.sort(key=lambda each: strictest_first(each.rule))
         verdicts[id(fact)] = Verdict(fact, rule, tuple(forbidden))
     return [verdicts[id(fact)] for fact in facts]
 

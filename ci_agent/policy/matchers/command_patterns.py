@@ -23,6 +23,8 @@ class TokenPattern:
     alternatives: tuple[Wildcard, ...]
     literals: frozenset[str]
     """The alternatives without a wildcard."""
+    wildcards: tuple[Wildcard, ...]
+    """The others."""
 
     @property
     def is_any(self) -> bool:
@@ -34,9 +36,7 @@ class TokenPattern:
         return word in self.literals
 
     def matches(self, word: str) -> bool:
-        if word in self.literals:
-            return True
-        return len(self.literals) < len(self.alternatives) and any(wild.matches(word) for wild in self.alternatives)
+        return word in self.literals or (bool(self.wildcards) and any(wild.matches(word) for wild in self.wildcards))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,8 @@ def _token(text: str) -> TokenPattern:
         raise ValueError("`**` is no token of its own here")
     alternatives = tuple(dict.fromkeys(parse_wildcards(text)))
     literals = frozenset(wild.literal for wild in alternatives if wild.literal is not None)
-    return TokenPattern(text, alternatives, literals)
+    wildcards = tuple(wild for wild in alternatives if wild.literal is None)
+    return TokenPattern(text, alternatives, literals, wildcards)
 
 
 def _tokens(text: str) -> Iterator[str]:

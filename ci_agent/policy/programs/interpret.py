@@ -55,7 +55,7 @@ def interpret(words: Sequence[Word], *, input_names: tuple[Word, ...] | None = N
     """
     words = tuple(words)
     effects = _interpret(words, input_names)
-    if any([word.splits and _may_be_none(word) for word in words]):
+    if [word for word in words[1:] if word.splits and _may_be_none(word)]:
         effects = _together([effects, _without_names(words, input_names)])
     if effects.problem is not None and any(word.kind == "choice" for word in words):
         return _each_alternative(words, input_names) or effects
