@@ -24,6 +24,7 @@ from ci_agent.provider import (
 )
 from ci_agent.providers.omissions import NOTHING, first_answer, last_answer, leave_out_results, without
 from ci_agent.providers.request_size import estimate_tokens
+from ci_agent.spelling import counted
 from ci_agent.terminal import one_line
 
 ShrinkMode: TypeAlias = Literal["off", "results", "summary"]
@@ -132,7 +133,7 @@ class _Shrinking:
         count = len(self._omissions.results) - len(before.results)
         if count:
             rest = f"about {self._tokens(context):,} tokens are left"
-            yield StreamNotice("shrunk", f"{_counted(count, 'result')} left out of what the model gets; {rest}")
+            yield StreamNotice("shrunk", f"{counted(count, 'result')} left out of what the model gets; {rest}")
         if self._may_summarise and self._tokens(context) > goal_tokens:
             yield from self._summarise(model, context, options, cancel)
 
@@ -161,7 +162,3 @@ class _Shrinking:
         self._omissions = replace(self._omissions, summary=text, summarised_before=upto)
         shown = one_line(text, _MAX_SHOWN)
         return StreamNotice("shrunk", f"the turns up to message {upto} are sent as a summary: {shown}")
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

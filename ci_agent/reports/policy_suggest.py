@@ -9,7 +9,7 @@ from ci_agent.policy.checks.recorded import RecordedCall, SkippedCall
 from ci_agent.policy.suggest import NotSuggested, Suggestion, Suggestions
 from ci_agent.policy.suggest.cautions import caution_for
 from ci_agent.reports.policy_replay import render_skipped, skipped_json
-from ci_agent.spelling import counted
+from ci_agent.spelling import counted, listed
 from ci_agent.terminal import printable, shortened
 
 _MAX_CHARS = 200
@@ -78,8 +78,7 @@ def _what(each: NotSuggested) -> str:
 
 
 def _places(calls: Sequence[RecordedCall]) -> str:
-    more = f" and {len(calls) - _MAX_EVIDENCE} more" if len(calls) > _MAX_EVIDENCE else ""
-    return ", ".join(map(_place, calls[:_MAX_EVIDENCE])) + more
+    return listed(list(map(_place, calls)), _MAX_EVIDENCE)
 
 
 def _place(call: RecordedCall) -> str:
