@@ -31,33 +31,25 @@ _LINE = re.compile(r'([a-z_]+)(?:\.([a-z_]+|"[^"]+"))? = (?:"([^"\\]*)"|(true))(
 _MEANINGS = frozenset(get_args(Meaning)) - {"unlisted"}
 _ROLES = frozenset(get_args(Role))
 _ARITIES: tuple[Arity, ...] = get_args(Arity)
-_KEYS = frozenset(
-    {
-        *_ARITIES,
-        *("also", "syntax", "operands", "flags", "why", "uses", "everywhere", "instead", "alone", "alone_recursive"),
-        *(
-            "recurses",
-            "only",
-            "only_unless",
-            "picks",
-            "passes_by",
-            "leaves_out",
-            "extensions",
-            "lists",
-            "globs",
-            "numeric",
-            "plus",
-            "bundled",
-            "unlisted",
-            "launches",
-            "starts_shell",
-            "delegates",
-            "dry",
-            "language",
-            "prints",
-        ),
-    }
+_SWITCHES = ("recurses", "numeric", "plus", "bundled", "starts_shell")
+_TEXTS = ("alone", "alone_recursive", "language")
+_WORDS = (
+    "instead",
+    "only_unless",
+    "picks",
+    "passes_by",
+    "leaves_out",
+    "extensions",
+    "lists",
+    "globs",
+    "dry",
+    "delegates",
 )
+_OTHER_KEYS = (
+    *("also", "syntax", "operands", "flags", "why", "uses", "everywhere"),
+    *("only", "unlisted", "launches", "prints"),
+)
+_KEYS = frozenset({*_ARITIES, *_SWITCHES, *_TEXTS, *_WORDS, *_OTHER_KEYS})
 
 
 class ProfileError(ValueError):
@@ -174,50 +166,47 @@ def profile_from(name: str, data: Mapping[str, Any], inherited: Profile | None) 
     unknown = data.keys() - _KEYS
     if unknown:
         raise ProfileError(f"unknown key {sorted(unknown)}")
-    options = _options(data)
-    for group in data.get("uses", "").split():
-        options = _merged(_options(_section(f"shared {group}")), options)
-    if inherited is not None:
-        options = {**inherited.options, **options}
     syntax = SYNTAXES[data.get("syntax", _inherited_syntax(name))]
-    starred_letters = [name for name in options if name.endswith("*") and name[0] == "-" != name[1]]
-    if syntax.options and syntax.clusters and starred_letters:
+    options = _all_options(data, inherited)
+    starred = [option for name, option in options.items() if name.endswith("*")]
+    if syntax.options and syntax.clusters and any(option.name[0] == "-" != option.name[1] for option in starred):
         raise ProfileError("a short option that ends in `*` would swallow the letters of a cluster")
     operands = _operands(data.get("operands", "data..."))
-    starred = sorted((o for o in options.values() if o.name.endswith("*")), key=lambda o: -len(o.name))
     return Profile(
         name=name,
         syntax=syntax,
         options=options,
         long_names=tuple(sorted(name for name in options if name.startswith("--"))),
-        prefixes=tuple(starred),
+        prefixes=tuple(sorted(starred, key=lambda option: -len(option.name))),
         operands=operands,
-        instead=frozenset(data.get("instead", "").split()),
-        alone=data.get("alone"),
-        alone_recursive=data.get("alone_recursive"),
-        recurses=data.get("recurses", False),
         only=tuple(data.get("only", "").split()),
-        only_unless=frozenset(data.get("only_unless", "").split()),
-        picks=frozenset(data.get("picks", "").split()),
-        passes_by=frozenset(data.get("passes_by", "").split()),
-        leaves_out=frozenset(data.get("leaves_out", "").split()),
-        extensions=frozenset(data.get("extensions", "").split()),
-        lists=frozenset(data.get("lists", "").split()),
-        globs=frozenset(data.get("globs", "").split()),
-        numeric=data.get("numeric", False),
-        plus=data.get("plus", False),
-        bundled=data.get("bundled", False),
         unlisted=_one_of(data.get("unlisted", inherited.unlisted if inherited else "hazard"), ("hazard", "anything")),
-        starts_shell=data.get("starts_shell", False),
-        dry=frozenset(data.get("dry", "").split()),
-        delegates=frozenset(data.get("delegates", "").split()),
         launches=_one_of(data.get("launches"), (None, *get_args(Launch))),
-        language=data.get("language"),
         prints=_one_of(data.get("prints"), (None, *get_args(Prints))),
-        harmful=bool({"language", "plus", "delegates"} & data.keys())
+        harmful=_is_harmful(data, options, operands),
+        **_taken_as_written(data),
+    )
+
+
+def _taken_as_written(data: Mapping[str, Any]) -> dict[str, Any]:
+    words = {key: frozenset(data[key].split()) for key in _WORDS if key in data}
+    return {key: data[key] for key in (*_SWITCHES, *_TEXTS) if key in data} | words
+
+
+def _all_options(data: Mapping[str, Any], inherited: Profile | None) -> dict[str, Option]:
+    """Its own before those of the groups that it uses, and these before those of the program that it belongs to."""
+    options = _options(data)
+    for group in data.get("uses", "").split():
+        options = {**_options(_section(f"shared {group}")), **options}
+    return options if inherited is None else {**inherited.options, **options}
+
+
+def _is_harmful(data: Mapping[str, Any], options: Mapping[str, Option], operands: Operands) -> bool:
+    return (
+        bool({"language", "plus", "delegates"} & data.keys())
         or any(map(_matters, options.values()))
         or not {*operands.leading, *operands.trailing} <= {"data", "pattern", "read", "list"}
-        or operands.repeated == "command",
+        or operands.repeated == "command"
     )
 
 
@@ -260,10 +249,6 @@ def _declared(data: Mapping[str, Any]) -> Iterator[tuple[Arity, Meaning, str]]:
             if meaning not in _MEANINGS:
                 raise ProfileError(f"{meaning!r} is no meaning of an option")
             yield arity, meaning, names
-
-
-def _merged(shared: dict[str, Option], own: dict[str, Option]) -> dict[str, Option]:
-    return {**shared, **own}
 
 
 def _operands(text: str) -> Operands:
