@@ -80,6 +80,8 @@ def read_simple(reader: Reader) -> Simple:
     if start == end:
         reader.fail_at_token()
     words = draft.words
+    if reader.notes.posix:
+        _refuse_brackets(reader, draft.roles)
     if words and words[0].plain is None and static_text(words[0]) == "[":
         _note_bracket(reader, draft.roles)
     reader.notes.count_command()
@@ -102,6 +104,13 @@ def _read_next(reader: Reader, draft: _Draft) -> None:
         word = read_role(reader, "argument")
     draft.words.append(word)
     draft.roles.append(len(reader.roles) - 1)
+
+
+def _refuse_brackets(reader: Reader, words: list[int]) -> None:
+    """Behind a word `[[`, wherever it stands, the ash of busybox takes `&&` and `||` for arguments."""
+    for start, end, _ in (reader.roles[index] for index in words):
+        if reader.text[start:end] == "[[":
+            reader.require_bash("`[[`", start)
 
 
 def _note_bracket(reader: Reader, words: list[int]) -> None:

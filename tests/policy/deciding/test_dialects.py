@@ -122,3 +122,14 @@ def test_a_shell_told_to_read_otherwise_is_denied(effect: Callable[[str], str], 
 def test_what_an_inner_shell_starts_with_is_not_known(policy: MakePolicy, command: str) -> None:
     decided = policy(COMMANDS + '- {id: home, allow: bash, command: "cat **", paths: ["~/**"]}')
     assert decided.decide("bash", {"command": command}).effect == "deny"
+
+
+@pytest.mark.parametrize("command", ["rm [[ && echo kept", "rm [[ || echo kept", "rm -f [[ > out && echo kept"])
+def test_behind_two_brackets_busybox_hands_the_next_command_to_the_one_before(policy: MakePolicy, command: str) -> None:
+    decided = policy("""
+        - {id: run, allow: bash, command: ["{sh,bash} -c *", "{rm,echo} **"], paths: ["**"]}
+        - {id: out, allow: write}
+        - {id: kept, deny: [read, write], path: kept}
+    """)
+    answers = {start: decided.decide("bash", {"command": f"{start} -c '{command}'"}).effect for start in ("sh", "bash")}
+    assert answers == {"sh": "deny", "bash": "allow"}
