@@ -36,6 +36,8 @@ class Tracked(NamedTuple):
     """When one of these is the path of something, only what is named is meant."""
     changed: bool = False
     """None that is as the index has it."""
+    submodules: bool = False
+    """All that lies in the submodules, and nothing else."""
 
 
 class UrlUse(NamedTuple):

@@ -142,8 +142,11 @@ def _may_move_head(command: ExecFact, known: set[str]) -> bool:
 def _may_bring_repository(facts: Sequence[Fact], commands: Sequence[ExecFact]) -> bool:
     """Whether a folder may get a repository of its own, or another HEAD."""
     written = [file for fact in facts for file in possible_files_of(fact) if file.effect in ("write", "delete")]
-    return any(file.recursive or ".git" in file.path.parts for file in written) or any(
-        unpacked_into(base_name(command), command) for command in commands
+    brings = [file.recursive and ".git" not in file.selection.without for file in written]
+    return (
+        any(brings)
+        or any(".git" in file.path.parts for file in written)
+        or any(unpacked_into(base_name(command), command) for command in commands)
     )
 
 

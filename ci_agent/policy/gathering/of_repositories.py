@@ -4,6 +4,7 @@ No rule need grant what is done to them; a rule that forbids it forbids the comm
 """
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +15,11 @@ from ci_agent.policy.gathering.repositories import top_of
 from ci_agent.policy.gathering.site import Site
 from ci_agent.policy.programs.pathspecs import WORK_TREE
 from ci_agent.policy.words import Word
+from ci_agent.text_files import read_regular_file
 from ci_agent.workspace import InvalidPathError
+
+_SUBMODULE = re.compile(r"""^[ \t]*path[ \t]*=[ \t]*"?([^"\n\0]+?)"?[ \t\r]*$""", re.MULTILINE | re.IGNORECASE)
+_MAX_BYTES = 256_000
 
 _ALONE = frozenset({"diff", "restore", "checkout"})
 """Commands of git that look at the index beside the files, as long as nothing stands before their names."""
@@ -30,6 +35,9 @@ def unnamed_files(
     by_index = plainly and words[0].literal == "git" and words[1].literal in _ALONE
     for each in effects.tracked:
         if _any_is_there(each.unless_there, place.folder):
+            continue
+        if each.submodules:
+            yield from _in_submodules(top, place)
             continue
         path = _beneath(site, each, place, top)
         if each.beneath is None or not os.path.isfile(path):
@@ -48,6 +56,29 @@ def unnamed_files(
             )
     for use in effects.untracked:
         yield from (fact for fact in use_facts(site, use, place) if isinstance(fact, FileFact))
+
+
+def _in_submodules(top: Path, place: Place) -> Iterator[FileFact]:
+    """What the file beside them names; where it cannot be read, all may be meant."""
+    try:
+        text = read_regular_file(top / ".gitmodules", _MAX_BYTES).decode(errors="surrogateescape")
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError):
+        text = "path = ."
+    for name in _SUBMODULE.findall(text):
+        path = Path(os.path.normpath(top / name))
+        place.budget.spend_path(name)
+        yield FileFact(
+            "write",
+            path,
+            path,
+            is_folder=True,
+            recursive=True,
+            argument=place.argument,
+            span=place.span,
+            selection=WORK_TREE,
+        )
 
 
 def _beneath(site: Site, tracked: Tracked, place: Place, top: Path) -> Path:

@@ -22,6 +22,7 @@ from ci_agent.policy.gathering.site import Site
 from ci_agent.policy.gathering.stale_paths import stale_paths
 from ci_agent.policy.gathering.touched_files import with_touched_files
 from ci_agent.policy.gathering.unhidden_files import STEERING, ignore_files_stay, passes_hidden_by
+from ci_agent.policy.gathering.untracked_files import with_unsure_ignored
 from ci_agent.policy.shell.program import (
     BoundExceededError,
     Command,
@@ -95,7 +96,7 @@ def _facts(reading: Reading, text: str) -> tuple[Fact, ...]:
     try:
         facts.extend(_script(reading, text, Scene(site.workspace.root)))
         facts.extend(stale_paths(facts, reading.budget))
-        facts = list(with_touched_files(site, with_landings(site, facts, reading.budget)))
+        facts = list(with_touched_files(site, with_unsure_ignored(with_landings(site, facts, reading.budget))))
     except BoundExceededError as error:
         facts.append(UnknownFact(str(error), code="limit", argument="command"))
     return tuple(facts)

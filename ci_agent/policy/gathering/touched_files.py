@@ -28,7 +28,8 @@ def with_touched_files(site: Site, facts: Sequence[Fact]) -> Sequence[Fact]:
 
 def _touched(facts: Sequence[Fact]) -> tuple[Path, ...] | None:
     """What is written or deleted; None when that is not certain."""
-    files = [file for fact in facts for file in possible_files_of(fact) if file.effect in ("write", "delete")]
+    others = [fact for fact in facts if not (isinstance(fact, ExecFact) and _restores(fact))]
+    files = [file for fact in others for file in possible_files_of(fact) if file.effect in ("write", "delete")]
     if any(file.is_open for file in files):
         return None
     return tuple(dict.fromkeys(path for file in files for path in (file.path, file.written)))
@@ -36,7 +37,12 @@ def _touched(facts: Sequence[Fact]) -> tuple[Path, ...] | None:
 
 def _leaves_index(command: ExecFact) -> bool:
     program, _, subcommand = base_name(command).partition(" ")
-    return program != "git" or subcommand in _KEEP_INDEX
+    return program != "git" or subcommand in _KEEP_INDEX or _restores(command)
+
+
+def _restores(command: ExecFact) -> bool:
+    """Whether it makes files as the index has them."""
+    return any(file.effect == "write" and file.touched is not None for file in command.perhaps)
 
 
 def _with(command: ExecFact, touched: tuple[Path, ...] | None) -> ExecFact:

@@ -99,6 +99,11 @@ def _way_out(among: FileFact | None) -> str:
     """Why a file that nobody named is meant, and how to leave it out: whatever a rule says, it cannot know that."""
     if among is None:
         return ""
+    if among.selection.untracked or among.selection.unignored:
+        certain = "" if among.selection.unignored else " for certain"
+        return f", because git does not track it and nothing ignores it{certain}: name paths without it, as in -- src"
+    if among.tracked and among.effect == "write":
+        return ", because git tracks it and may change it: name paths without it, as in git restore -- src"
     if among.tracked:
         return ", because it is tracked: use --stat or --name-only, or name paths without it, as in -- src"
     narrower = " or leave it out" if among.effect == "read" else ""

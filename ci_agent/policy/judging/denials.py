@@ -15,10 +15,11 @@ from ci_agent.policy.disk import DiskBudget, Entry, Listing, walk
 from ci_agent.policy.effects import FileEffect
 from ci_agent.policy.facts import ExecFact, Fact, FileFact, NetFact, ToolFact, UnknownFact
 from ci_agent.policy.gathering.indexed_files import indexed_beneath
-from ci_agent.policy.gathering.repositories import is_unchanged, tracked_names
+from ci_agent.policy.gathering.repositories import is_unchanged, top_of, tracked_names
 from ci_agent.policy.gathering.second_names import SecondNames
 from ci_agent.policy.gathering.tool_facts import FILE_TOOLS
 from ci_agent.policy.gathering.unhidden_files import unhidden_beneath
+from ci_agent.policy.gathering.untracked_files import untracked_beneath
 from ci_agent.policy.judging.judge_arguments import CallArguments, arguments_may_match, named_files
 from ci_agent.policy.matchers.reach import Names, fold, fold_all, fold_names, names_of
 from ci_agent.policy.words import EVERYTHING
@@ -169,7 +170,8 @@ class Denials:
         """The first file that a rule forbids, of those that a repository tracks, or of all beneath a folder."""
         question = (denies.plain, fact.path, fact.written, fact.effect, fact.selection, fact.tracked, fact.touched)
         if question not in self.answers:
-            tracked = tracked_names(fact.path) if fact.tracked else None
+            top = top_of(fact.path) if fact.tracked else None
+            tracked = None if top is None else tracked_names(top)
             found = self._beneath(denies, fact) if tracked is None else self._of_tracked(denies, fact, tracked)
             self.answers[question] = next(found, None)
         answer = self.answers[question]
@@ -180,12 +182,15 @@ class Denials:
 
     def _of_tracked(self, denies: FileDenies, fact: FileFact, names: tuple[str, ...]) -> Iterator[_Found]:
         self.budget.spend_entries(len(names))
+        top = top_of(fact.path) or fact.path
+        within = "" if fact.path == top else f"{fact.path.relative_to(top)}/"
         folders: dict[str, list[str]] = {}
         for name in names:
-            folder, _, last = name.rpartition("/")
-            folders.setdefault(folder, []).append(last)
+            if f"{name}/".startswith(within):
+                folder, _, last = name.rpartition("/")
+                folders.setdefault(folder, []).append(last)
         for folder, lasts in folders.items():
-            path = fact.path / folder
+            path = top / folder
             above = fold_names(names_of(path))
             if denies.about_any(above, fold_all(lasts)) is not None:
                 for last in lasts:
@@ -198,7 +203,8 @@ class Denials:
         if fact.touched is None or any(lies_in(path, each) for each in fact.touched):
             return False
         self.budget.spend_entries(_STATUS)
-        return is_unchanged(fact.path, str(path.relative_to(fact.path)))
+        top = top_of(fact.path) or fact.path
+        return is_unchanged(top, str(path.relative_to(top)))
 
     def _file_denies(self, fact: FileFact) -> list[FileDenies]:
         found = self.about_files.get(fact.effect)
@@ -235,6 +241,9 @@ class Denials:
         indexed = indexed_beneath(fact.path, fact.selection, self.budget)
         if indexed is not None:
             return indexed
+        untracked = untracked_beneath(fact.path, fact.selection, self.budget)
+        if untracked is not None:
+            return untracked
         home = self.arguments.site.around.home
         unhidden = unhidden_beneath(fact.path, fact.selection, self.budget, home)
         return walk(fact.path, self.budget.at(fact.path, self.root), fact.selection) if unhidden is None else unhidden

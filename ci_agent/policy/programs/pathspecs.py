@@ -12,6 +12,10 @@ from ci_agent.policy.words import Selection, Word, literal_word
 WORK_TREE: Final = Selection(without=(".git",))
 """What git itself takes of a folder."""
 
+UNTRACKED: Final = Selection(without=(".git",), untracked=True)
+ADDABLE: Final = Selection(without=(".git",), untracked=True, unignored=True)
+"""Of that, what it does not track; and what `git add` would take in."""
+
 _MAGIC = re.compile(r":(?:\((?P<long>[^)]*)\)|(?P<short>[!^/]*):?)(?P<rest>.*)", re.DOTALL)
 _PLAIN_MAGIC = frozenset({"", "top", "literal", "glob"})
 _GLOB = re.compile(r"[*?\[\\]")

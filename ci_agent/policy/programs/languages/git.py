@@ -8,7 +8,7 @@ from ci_agent.policy.programs.languages.builds import read_behind
 from ci_agent.policy.programs.options import Parsed
 from ci_agent.policy.programs.packages import use_repository_name
 from ci_agent.policy.programs.pathspecs import WORK_TREE, paths_behind_colons, use_pathspecs
-from ci_agent.policy.words import EVERYTHING, Word, literal_word
+from ci_agent.policy.words import Word, literal_word
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _RUNS_A_PROGRAM = re.compile(r"[A-Za-z0-9]+::")
@@ -79,45 +79,6 @@ def read_diff(parsed: Parsed, draft: Draft) -> None:
         searches = "pattern" in parsed.profile.operands.leading and not parsed.has(*parsed.profile.instead)
         for operand in parsed.operands[1 if searches else 0 :]:
             draft.use("read", operand.word, recursive=True)
-
-
-def read_checkout(parsed: Parsed, draft: Draft) -> None:
-    """Operands are files to restore; in front of a `--` they are revisions. The first may be a branch."""
-    dash_dash = -1 if parsed.dash_dash is None else parsed.dash_dash
-    words = [operand.word for operand in parsed.operands if operand.at > dash_dash]
-    if parsed.dash_dash is None and words and words[0].literal in ("HEAD", "@"):
-        # Git never takes it for a file: where both are there, it asks which is meant.
-        words = words[1:]
-    use_pathspecs(draft, words, "write")
-
-
-def read_clean(parsed: Parsed, draft: Draft) -> None:
-    """It deletes what is beneath the operands; without any, what git does not know anywhere in the repository."""
-    if parsed.surely("-n", "--dry-run"):
-        return
-    use_pathspecs(draft, [operand.word for operand in parsed.operands], "delete")
-    # Forced twice, it deletes whole repositories beneath.
-    forced_twice = sum(found.option.name in ("-f", "--force") for found in parsed.options) > 1
-    if forced_twice:
-        draft.files = [use._replace(selection=EVERYTHING) for use in draft.files]
-    if not parsed.operands and (forced_twice or parsed.has("-x", "-X")):
-        draft.use("write", literal_word("."))
-    elif not parsed.operands:
-        draft.use("delete", literal_word("."), recursive=True, selection=WORK_TREE)
-
-
-def read_restore(parsed: Parsed, draft: Draft) -> None:
-    """With `--staged` alone only the index changes."""
-    if parsed.surely("-S", "--staged") and not parsed.has("-W", "--worktree"):
-        return
-    use_pathspecs(draft, [operand.word for operand in parsed.operands], "write")
-
-
-def read_apply(parsed: Parsed, draft: Draft) -> None:
-    """What the patch names is changed."""
-    only_tells = parsed.surely("--check", "--stat", "--numstat", "--summary", "--cached", "--abort", "--quit")
-    if not only_tells or parsed.has("--apply"):
-        draft.use("write", literal_word("."), recursive=True)
 
 
 def read_format_patch(parsed: Parsed, draft: Draft) -> None:
