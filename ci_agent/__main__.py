@@ -10,10 +10,8 @@ import click
 from ci_agent.cli.app import cli
 from ci_agent.cli.stderr import Hide, hide_secrets_of, show_error, show_traceback, show_usage_error
 from ci_agent.cli.streams import give_up, prepare_streams
-from ci_agent.errors import CIAgentError, ConfigurationError, InternalError, system_refusal
+from ci_agent.errors import EXIT_NEGATIVE, CIAgentError, ConfigurationError, InternalError, system_refusal
 from ci_agent.own_environment import refuse_inspection, withdraw_environment
-
-EXIT_NEGATIVE = 1
 
 _STDOUT_TAKES_NOTHING = frozenset({errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF})
 """What a closed pipe, a full disk and a closed descriptor answer. Errors of files bear the file's name, or have become

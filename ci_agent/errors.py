@@ -9,6 +9,9 @@ from typing import Final
 
 from ci_agent.json_types import JsonObject
 
+EXIT_NEGATIVE: Final = 1
+"""Of a command that did its work and has nothing good to tell: no error, and no success."""
+
 
 class CIAgentError(Exception):
     """For the person: one line that says what is wrong, where, and what to do. Ends the command."""

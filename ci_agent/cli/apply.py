@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from ci_agent.cli.options import EXIT_NEGATIVE, given_environment
-from ci_agent.errors import ConfigurationError
+from ci_agent.cli.options import given_environment
+from ci_agent.errors import EXIT_NEGATIVE, ConfigurationError
 from ci_agent.policy.file.load import load_policy_source
 from ci_agent.policy.rules import PolicySource
 from ci_agent.proposals.apply import Means, apply_proposals, described, file_problems

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import click
 
-from ci_agent.cli.options import EXIT_NEGATIVE, echo_json, format_option
+from ci_agent.cli.options import echo_json, format_option
+from ci_agent.errors import EXIT_NEGATIVE
 from ci_agent.reports.comparison import are_alike, comparison_json, render_comparison
 from ci_agent.transcript.compare import compare_calls
 from ci_agent.transcript.read import read_transcript

@@ -15,13 +15,11 @@ from ci_agent.cli.options import echo_json, format_option, given_environment, mi
 from ci_agent.cli.run import run_command
 from ci_agent.cli.schedule import look_at_schedule
 from ci_agent.cli.wanted_run import read_wanted_run
-from ci_agent.errors import CIAgentError
+from ci_agent.errors import CIAgentError, ConfigurationError
 from ci_agent.process import open_processes
 from ci_agent.readiness import Check, Wanted, check_readiness, would_start
 from ci_agent.run_precautions import look_at_start
 from ci_agent.terminal import printable
-
-EXIT_CONFIGURATION = 3
 
 _SHOWN: Final = frozenset(
     {
@@ -81,7 +79,7 @@ def doctor_command(**flags: Any) -> int:
         echo_json({"ready": would_start(checks), "checks": [asdict(check) for check in checks]})
     else:
         click.echo("A run would start." if would_start(checks) else "A run would not start: see what is missing.")
-    return 0 if would_start(checks) else EXIT_CONFIGURATION
+    return 0 if would_start(checks) else ConfigurationError.exit_code
 
 
 def _checks(flags: Mapping[str, Any]) -> Iterator[Check]:

@@ -33,9 +33,6 @@ _OTHER_VARIABLES = frozenset({"ACTION"})
 _CONFIG = "ci_agent.config"
 """Key of the context's `meta`: the path of the config file."""
 
-EXIT_NEGATIVE = 1
-"""The row `negative` of the table of exit codes."""
-
 
 class SourcedOption(click.Option):
     """An option whose wrong value is blamed on the variable that it came from."""

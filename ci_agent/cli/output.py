@@ -11,7 +11,7 @@ from ci_agent.ci_services.log_sections import LINE_COMMANDS
 from ci_agent.cli.destinations import Destination, find_destination, put
 from ci_agent.cli.report_files import Report, write_reports
 from ci_agent.cli.streams import PATIENCE_S, stdout_problem, write_stream
-from ci_agent.errors import ConfigurationError
+from ci_agent.errors import EXIT_NEGATIVE, ConfigurationError
 from ci_agent.json_types import Json, JsonObject
 from ci_agent.proposals.file import file_text
 from ci_agent.run_settings import RunResult
@@ -22,7 +22,6 @@ from ci_agent.transcript.plain_json import json_text
 
 OutputFormat: TypeAlias = Literal["json", "jsonl", "text"]
 
-EXIT_NEGATIVE = 1
 
 _LINE_STALL_S = 30.0
 """How long a run waits for whoever reads the lines of its journal: beyond its own time limit, but not for ever."""

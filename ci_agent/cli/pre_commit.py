@@ -2,10 +2,9 @@
 
 import click
 
-from ci_agent.cli.options import EXIT_NEGATIVE
 from ci_agent.cli.run import run_command
 from ci_agent.cli.stderr import show_error
-from ci_agent.errors import CIAgentError
+from ci_agent.errors import EXIT_NEGATIVE, CIAgentError
 
 
 @click.command(

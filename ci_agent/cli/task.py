@@ -15,15 +15,15 @@ from ci_agent.tasks.document import InputModel, TaskDocument, TaskLimits
 from ci_agent.text_files import read_text_file
 from ci_agent.tools.table import TOOL_NAMES
 
-EXIT_CONFIGURATION = 3
-
 
 @click.group("task", epilog="Example: ci-agent task check tasks/*.yaml")
 def task_command() -> None:
     """Check task files, and describe their format."""
 
 
-@task_command.command("check", epilog="Example: ci-agent task check tasks/*.yaml")
+@task_command.command(
+    "check", short_help="Load tasks and all that they name.", epilog="Example: ci-agent task check tasks/*.yaml"
+)
 @click.argument("tasks", metavar="FILE...", nargs=-1, required=True)
 @format_option
 def check_command(tasks: tuple[str, ...], output_format: str) -> int:
@@ -37,7 +37,7 @@ def check_command(tasks: tuple[str, ...], output_format: str) -> int:
     else:
         for path, found in zip(tasks, checked, strict=True):
             click.echo(_line(path, found), err=isinstance(found, CIAgentError))
-    return EXIT_CONFIGURATION if any(isinstance(found, CIAgentError) for found in checked) else 0
+    return ConfigurationError.exit_code if any(isinstance(found, CIAgentError) for found in checked) else 0
 
 
 @task_command.command("schema", epilog="Example: ci-agent task schema > task.schema.json")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from ci_agent.errors import EXIT_NEGATIVE
 from ci_agent.json_types import JsonObject
 from ci_agent.reports.calls import counts_of
 from ci_agent.spelling import counted
@@ -14,15 +15,17 @@ from ci_agent.transcript.records import journal_schema, transcript_schema
 from ci_agent.transcript.recovery import recover
 from ci_agent.transcript.verify import verify
 
-EXIT_NEGATIVE = 1
-
 
 @click.group("transcript")
 def transcript_command() -> None:
     """Verify, recover or describe transcripts."""
 
 
-@transcript_command.command("verify", epilog="Example: ci-agent transcript verify out/transcript.json")
+@transcript_command.command(
+    "verify",
+    short_help="Check that nothing was cut or edited.",
+    epilog="Example: ci-agent transcript verify out/transcript.json",
+)
 @click.argument("transcript", type=click.Path(path_type=Path))
 def verify_command(transcript: Path) -> int:
     """Check that TRANSCRIPT is whole: nothing cut, nothing edited (exit 1 otherwise).
@@ -37,7 +40,11 @@ def verify_command(transcript: Path) -> int:
     return EXIT_NEGATIVE if problems else 0
 
 
-@transcript_command.command("recover", epilog="Example: ci-agent transcript recover out/transcript.json")
+@transcript_command.command(
+    "recover",
+    short_help="Make the document of a killed run.",
+    epilog="Example: ci-agent transcript recover out/transcript.json",
+)
 @click.argument("transcript", type=click.Path(path_type=Path))
 def recover_command(transcript: Path) -> int:
     """Make the document of a killed run from the journal beside TRANSCRIPT (exit 3 when there is none).

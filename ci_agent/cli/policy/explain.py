@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import click
 
 from ci_agent.call_summary import summarise_arguments
-from ci_agent.cli.options import EXIT_NEGATIVE, blamed_on, echo_json, format_option, policy_option, workspace_option
+from ci_agent.cli.options import blamed_on, echo_json, format_option, policy_option, workspace_option
+from ci_agent.errors import EXIT_NEGATIVE
 from ci_agent.explain import explain_call
 from ci_agent.hooks import Decision
 from ci_agent.json_types import Json, parse_json

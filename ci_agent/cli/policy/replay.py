@@ -4,8 +4,9 @@ from pathlib import Path
 
 import click
 
-from ci_agent.cli.options import EXIT_NEGATIVE, echo_json, format_option, policy_option
+from ci_agent.cli.options import echo_json, format_option, policy_option
 from ci_agent.cli.policy.records import read_runs, record_arguments, where_json, where_lines
+from ci_agent.errors import EXIT_NEGATIVE
 from ci_agent.policy.checks.replay import replay_run
 from ci_agent.reports.policy_replay import render_replay, replay_json
 

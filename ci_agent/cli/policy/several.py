@@ -6,9 +6,9 @@ from typing import Generic, TypeVar
 
 import click
 
-from ci_agent.cli.options import EXIT_NEGATIVE, echo_json
+from ci_agent.cli.options import echo_json
 from ci_agent.cli.stderr import show_error
-from ci_agent.errors import ConfigurationError
+from ci_agent.errors import EXIT_NEGATIVE, ConfigurationError
 from ci_agent.json_types import JsonObject
 from ci_agent.policy.decide import Policy
 from ci_agent.ready_policy import load_policy
