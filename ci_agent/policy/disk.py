@@ -83,6 +83,8 @@ class DiskBudget:
     """The links that lead out of a folder, and where to, by what was asked."""
     index_changes: bool = False
     """The call may change which files git tracks before it asks git."""
+    absent: set[Path] = field(default_factory=set)
+    """Names right beneath the root of which it counts that nothing has them."""
     ignore_files_change: bool = False
     """The call may change which hidden files a search comes to."""
     around: "DiskBudget | None" = None
@@ -109,6 +111,7 @@ class DiskBudget:
             odd=self.odd,
             targets=self.targets,
             links=self.links,
+            absent=self.absent,
             around=self,
         )
 

@@ -89,6 +89,8 @@ class Word(NamedTuple):
     """It is a whole line of the output: nothing has cut it at blanks."""
     whole: bool = False
     """It is all that the command printed, in one word."""
+    failed: bool = False
+    """For a literal among another word's `choices`: it is what is left when a command prints nothing."""
     pipe: bool = False
     """For an `unknown` word: the path of a pipe that the shell makes (`<(...)`), not of a file."""
 

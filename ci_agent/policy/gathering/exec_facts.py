@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from ci_agent.policy.effects import Effects, FileUse, UrlUse
 from ci_agent.policy.facts import ExecFact, FileFact, NetFact, Span, Spellings, UnknownFact
+from ci_agent.policy.gathering.absent_places import as_program
 from ci_agent.policy.gathering.file_facts import Place, file_fact, possible_texts, use_facts
 from ci_agent.policy.gathering.followed_links import follows_links, links_among, links_out, unpacks
 from ci_agent.policy.gathering.found_names import certain, may_be_option
@@ -56,6 +57,8 @@ def read_run(
         words = _expanded(words, place)
     if scene.folder is None:
         return place.unknown(f"in which folder {words[0].text} runs is not known")
+    if words[0].choices:
+        words = (as_program(words[0], place.budget), *words[1:])
     if words[0].literal is None:
         return place.unknown(f"which program {words[0].text} means is not known")
     words, problem = certain(words, place, scene.origin)
@@ -167,6 +170,8 @@ def _expanded(words: tuple[Word, ...], place: Place) -> tuple[Word, ...]:
 
 def _now(word: Word, place: Place) -> list[Word]:
     if word.kind not in ("glob", "choice"):
+        return [word]
+    if not word.splits and word.choices and all(choice.literal is not None for choice in word.choices):
         return [word]
     texts = possible_texts(word, place)
     if texts is None or (word.splits and any(_MADE_ANEW.search(text) or not text for text in texts)):

@@ -9,6 +9,7 @@ from ci_agent.policy.disk import DiskBudget, walk
 from ci_agent.policy.edited import edited
 from ci_agent.policy.effects import FileEffect, FileUse
 from ci_agent.policy.facts import FileFact, Span, UnknownFact
+from ci_agent.policy.gathering.absent_places import unless_absent
 from ci_agent.policy.gathering.open_paths import open_fact, open_texts
 from ci_agent.policy.gathering.repositories import top_of
 from ci_agent.policy.gathering.shell_globs import UnknownGlobError, expand_glob
@@ -74,6 +75,14 @@ def use_facts(site: Site, use: FileUse, place: Place) -> Iterator[FileFact | Unk
     """The files that a program's use of a word may concern."""
     if use.from_top and place.folder is not None:
         place = place._replace(folder=top_of(place.folder) or place.folder)
+    path = unless_absent(use.path, use.effect, place.budget)
+    if path is None:
+        return
+    use = use if path is use.path else use._replace(path=path)
+    yield from _known_facts(site, use, place)
+
+
+def _known_facts(site: Site, use: FileUse, place: Place) -> Iterator[FileFact | UnknownFact]:
     texts = possible_texts(use.path, place)
     if texts is None:
         texts = open_texts(site, use.path, place.folder, place.budget)

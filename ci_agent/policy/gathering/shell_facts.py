@@ -10,6 +10,7 @@ from ci_agent.json_types import JsonObject
 from ci_agent.policy.disk import DiskBudget
 from ci_agent.policy.effects import FileEffect, FileUse, InnerCommand
 from ci_agent.policy.facts import ExecFact, Fact, FileFact, Origin, Span, UnknownFact
+from ci_agent.policy.gathering.absent_places import is_absent, is_made, unless_absent
 from ci_agent.policy.gathering.answers import answer, is_stale
 from ci_agent.policy.gathering.exec_facts import Run, linked, read_run, resolve_folder
 from ci_agent.policy.gathering.file_facts import Place, possible_texts, reaches_no_file, use_facts, which_file
@@ -78,7 +79,7 @@ def script_facts(site: Site, text: str, budget: DiskBudget) -> tuple[Fact, ...]:
     """Everything that running the text in the workspace would do."""
     reading = Reading(site, budget)
     facts = _facts(reading, text)
-    asks = not (reading.asked and is_stale(reading.asked, facts))
+    asks = not (reading.asked and (is_stale(reading.asked, facts) or is_made(budget.absent, facts)))
     if goes_by_index(facts) and not (index_stays(facts) and _MOVE_INDEX.isdisjoint(site.around.exported)):
         budget.index_changes = True
         budget.odd.clear()
@@ -106,7 +107,8 @@ def _script(reading: Reading, text: str, scene: Scene) -> Iterator[Fact]:
     # Of what another shell starts with, and of what `eval` finds, nothing is certain.
     environment = reading.site.environment if scene.origin is None else {}
     try:
-        disk = Disk(partial(_list_names, reading, scene), partial(_answer, reading, scene))
+        names, answers = partial(_list_names, reading, scene), partial(_answer, reading, scene)
+        disk = Disk(names, answers, partial(_is_absent, reading))
         program = reading.site.analyse(text, environment, scene.dialect, disk)
     except UnparsableError as error:
         yield scene.unknown(error.reason, error.span)
@@ -132,6 +134,10 @@ def _answer(reading: Reading, scene: Scene, question: Question, folder: str) -> 
         return ()
     reading.asked.append(told)
     return told[2]
+
+
+def _is_absent(reading: Reading, path: str) -> bool:
+    return is_absent(path, reading.budget)
 
 
 def _command(reading: Reading, command: Command, scene: Scene, names_read: tuple[Word, ...] | None) -> Iterator[Fact]:
@@ -209,6 +215,8 @@ def _redirect(reading: Reading, redirect: Redirect, scene: Scene) -> Iterator[Fi
         for effect in _REDIRECT_EFFECTS[redirect.mode]:
             yield from use_facts(reading.site, FileUse(effect, redirect.target), place)
         return
+    if redirect.mode == "read" and (left := unless_absent(redirect.target, "read", reading.budget)) is not None:
+        redirect = redirect._replace(target=left)
     texts = possible_texts(redirect.target, place)
     # In a loop, one after the other; a glob that matches several files is an error of bash.
     one_each = redirect.target.kind == "choice" and not redirect.target.splits

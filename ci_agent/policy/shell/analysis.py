@@ -17,7 +17,7 @@ MAX_BYTES = 128 * 1024
 _NOTHING: Mapping[str, str] = {}
 
 
-_NO_DISK: Final = Disk(lambda *_: None, lambda *_: ())
+_NO_DISK: Final = Disk(lambda *_: None, lambda *_: (), lambda _: False)
 
 
 def analyse(

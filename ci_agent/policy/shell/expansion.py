@@ -178,7 +178,8 @@ def _evaluate_substitution(part: Substitution, around: Surroundings, *, quoted: 
         return _Unknown(splits=not quoted, stand_ins=known)
     if (asked := question(part.program, notes.functions)) and (texts := around.answers(asked, around.folder)):
         # As above, it may have failed.
-        choices = tuple(literal_word(text) for text in dict.fromkeys((*texts, "")))
+        printed = [literal_word(text) for text in dict.fromkeys(texts) if text]
+        choices = (*printed, literal_word("")._replace(failed=True))
         return _evaluate_known(Known(choices, around.folder), around, quoted)
     printer = around.printers.get(id(part.program))
     one = prints_a_line(part.program)
@@ -271,13 +272,14 @@ def _combine(values: list[_Value], span: Span, around: Surroundings) -> Word | N
     choices = several[0].choices
     if before or behind:
         choices = tuple(_between(before, word, behind, span) for word in choices)
-    return Word("choice", around.source[span[0] : span[1]], span, choices, splits=several[0].splits)
+    splits = several[0].splits and not all(word.literal for word in choices)
+    return Word("choice", around.source[span[0] : span[1]], span, choices, splits=splits)
 
 
 def _between(before: str, word: Word, behind: str, span: Span) -> Word:
     if word.literal is None:
         return word._replace(edits=(*word.edits, Edit("around", before, behind)))
-    return Word("literal", before + word.text + behind, span)
+    return Word("literal", before + word.text + behind, span, failed=word.failed)
 
 
 def _unknown(values: list[_Value], span: Span, around: Surroundings, *, splits: bool) -> Word:

@@ -2,6 +2,7 @@
 
 from typing import Final, NamedTuple, TypeAlias
 
+from ci_agent.policy.shell.program import IsAbsent
 from ci_agent.policy.shell.variables import Variables
 from ci_agent.policy.words import Word
 
@@ -30,17 +31,17 @@ class Outcome(NamedTuple):
         return join(self.success, self.failure)
 
 
-def change_folder(folder: Folder, arguments: tuple[Word, ...], variables: Variables) -> Folder:
+def change_folder(folder: Folder, arguments: tuple[Word, ...], variables: Variables, is_absent: IsAbsent) -> Folder:
     """Where a `cd` that succeeds leads from `folder`."""
     operands = arguments[1:] if arguments and arguments[0].literal == "--" else arguments
     if not operands:
         return _home(variables)
     if len(operands) > 1 or operands[0].splits or operands[0].literal == "":
         return None
-    reached = [_reached(folder, word.literal, variables) for word in operands[0].choices or operands]
+    targets = [word for word in operands[0].choices or operands if not (word.failed and is_absent(word.text))]
     start = variables.environment.get("PWD", "")
-    same = len({_from_root(each, start) for each in reached}) == 1
-    return reached[0] if same else None
+    reached = {_from_start(_reached(folder, word.literal, variables), start) for word in targets}
+    return reached.pop() if len(reached) == 1 else None
 
 
 def _reached(folder: Folder, target: str | None, variables: Variables) -> Folder:
@@ -52,8 +53,11 @@ def _reached(folder: Folder, target: str | None, variables: Variables) -> Folder
     return _enter(folder, target) if target else folder
 
 
-def _from_root(folder: Folder, start: str) -> Folder:
-    return folder if folder is None or folder.startswith("/") else f"{start}/{folder}".rstrip("/")
+def _from_start(folder: Folder, start: str) -> Folder:
+    """The same place has the same text, however it was spelled."""
+    if not folder or not start or folder == UNREACHABLE:
+        return folder
+    return "" if folder == start else folder.removeprefix(f"{start}/")
 
 
 def _home(variables: Variables) -> Folder:

@@ -29,11 +29,16 @@ Answer: TypeAlias = Callable[[Question, str], Sequence[str]]
 """Every text that may be printed now in a folder; empty when that cannot be told."""
 
 
+IsAbsent: TypeAlias = Callable[[str], bool]
+"""Whether nothing is at an absolute path, since nothing has even its first name."""
+
+
 class Disk(NamedTuple):
     """What is looked up while a text is followed. The names and answers are those at the time of the decision."""
 
     list_names: ListNames
     answer: Answer
+    is_absent: IsAbsent
 
 
 class Assignment(NamedTuple):

@@ -48,7 +48,7 @@ def _run_builtin(
     if builtin.handler is not None:
         trail.run_later(builtin.handler)
     if name == "cd":
-        return Outcome(change_folder(folder, arguments, trail.variables), folder)
+        return Outcome(change_folder(folder, arguments, trail.variables, trail.disk.is_absent), folder)
     if name in {"pushd", "popd", "eval"}:
         return Outcome(None, None)
     if name == "exit" and not simple.redirects and not simple.assignments and ends_shell(arguments):
