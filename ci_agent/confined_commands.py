@@ -10,10 +10,11 @@ from typing import Final, TypeAlias
 
 from ci_agent.errors import ConfigurationError, ToolError
 from ci_agent.json_types import JsonObject
-from ci_agent.policy.call_access import Closed, call_access, closed_places, folders_of_git, judge_again
+from ci_agent.policy.call_access import Closed, call_access, closed_places, folders_of_git, judge_again, pushes
 from ci_agent.policy.decide import Policy
 from ci_agent.policy.judging.judge import Verdict
 from ci_agent.policy.protected import Surroundings
+from ci_agent.process.environment import with_git_settings
 from ci_agent.sandbox import landlock
 from ci_agent.sandbox.access import Access, lies_in
 from ci_agent.sandbox.confinement import Confine, Confined, ConfineReader
@@ -105,11 +106,13 @@ def _make(folders: Iterable[str]) -> None:
 
 def _for_git(git_settings: GitSettings, verdicts: Sequence[Verdict]) -> Mapping[str, str]:
     try:
-        return git_settings(folders_of_git(verdicts))
+        settings = git_settings(folders_of_git(verdicts))
     except ConfigurationError as error:
         raise ToolError(
             f"the command was not run, for git might run programs in it that no rule grants: {error}"
         ) from error
+    # The git that takes a push into a folder of this machine gets none of our settings, and runs that folder's hooks.
+    return with_git_settings(settings, {"protocol.file.allow": "never"}) if pushes(verdicts) else settings
 
 
 def _private_caches(access: Access, around: Surroundings, temporary: str) -> dict[str, str]:

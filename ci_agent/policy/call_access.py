@@ -57,6 +57,18 @@ def folders_of_git(verdicts: Sequence[Verdict]) -> Iterator[Path]:
             yield from (file.path for file in fact.files if program == "git")
 
 
+def pushes(verdicts: Iterable[Verdict]) -> bool:
+    """Whether git is told to send something to another repository."""
+    for verdict in verdicts:
+        if isinstance(verdict.fact, ExecFact):
+            program, *rest = (word.text for word in verdict.fact.words)
+            if os.path.basename(program) in ("git-push", "git-send-pack"):
+                return True
+            if os.path.basename(program) == "git" and not {"push", "send-pack"}.isdisjoint(rest):
+                return True
+    return False
+
+
 def call_access(policy: Policy, verdicts: Sequence[Verdict], closed: Closed) -> Access:
     """The access of one call of `bash` that is allowed.
 

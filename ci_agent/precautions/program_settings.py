@@ -15,14 +15,15 @@ _INSTEAD: Final[tuple[tuple[re.Pattern[str], str], ...]] = tuple(
         (r"interactive\.difffilter", ""),
         (r"diff\..*\.textconv", "cat"),
         (r"submodule\..*\.update", "checkout"),
-        (r"remote\..*\.uploadpack", "git-upload-pack"),
-        (r"remote\..*\.receivepack", "git-receive-pack"),
         (r"core\.sshcommand", "ssh"),
         (r"gpg\.program|gpg\.openpgp\.program", "gpg"),
         (r"gpg\.x509\.program", "gpgsm"),
         (r"gpg\.ssh\.program", "ssh-keygen"),
+        (r"lfs\.(.*\.)?standalonetransferagent", ""),
         # These cannot be taken away, only be made to fail: the command then says that it cannot run the program.
-        (r"alias\..*|diff\.external|diff\..*\.command|merge\..*\.driver|remote\..*\.vcs", ""),
+        (r"alias\..*|diff\.external|diff\..*\.command|merge\..*\.driver", ""),
+        (r"remote\..*\.(vcs|uploadpack|receivepack)", ""),
+        (r"lfs\.extension\..*\.(clean|smudge)|lfs\.customtransfer\..*\.path", ""),
         (r"core\.(gitproxy|alternaterefscommand)|(merge|diff)tool\..*\.(cmd|path)|guitool\..*\.cmd", ""),
         (r"(browser|man)\..*\.(cmd|path)|sendemail\..*cmd|hook\..*\.command|gpg\.ssh\.defaultkeycommand", ""),
         (r"sequence\.editor|core\.(editor|pager|askpass)|pager\..*|imap\.tunnel|web\.browser", ""),
@@ -31,7 +32,8 @@ _INSTEAD: Final[tuple[tuple[re.Pattern[str], str], ...]] = tuple(
 
 _WORDS: Final = re.compile(
     rb"include|filter|clean|smudge|process|required|helper|cmd|command|textconv|(?<![a-z])update|uploadpack|receivepack"
-    rb"|program|alias|external|driver|vcs|gitproxy|tool|browser|\[man|editor|pager|askpass|tunnel|worktree",
+    rb"|program|alias|external|driver|vcs|gitproxy|tool|browser|\[man|editor|pager|askpass|tunnel|worktree|transfer"
+    rb"|recentobjectshook",
     re.IGNORECASE,
 )
 """One of them is in every file that has such a setting, or takes in another file: names of sections and keys are
@@ -54,6 +56,17 @@ def instead_of(key: str, value: str) -> str | None:
     return None if found is None or _is_harmless(key, value) else found
 
 
+def key_to_set(key: str) -> str:
+    """By which the value in place of this key's counts, although it is the last that git reads. Of the programs of a
+    remote the first counts, so the remote is left to a program of another name, which there is not."""
+    return re.sub(r"^(remote\..*)\.(uploadpack|receivepack)$", r"\1.vcs", key, flags=re.DOTALL)
+
+
+def runs_regardless(key: str) -> bool:
+    """Whether git runs all that a key names, so that one more value changes nothing."""
+    return key == "gc.recentobjectshook"
+
+
 def included_path(key: str, value: str) -> str | None:
     """The file that this setting takes in, whatever the condition; None: it is another setting."""
     return value if value and re.fullmatch(r"include\.path|includeif\..*\.path", key, re.DOTALL) else None
@@ -62,4 +75,6 @@ def included_path(key: str, value: str) -> str | None:
 def _is_harmless(key: str, value: str) -> bool:
     if key.startswith("submodule."):
         return not value.startswith("!")
+    if key.startswith("remote."):
+        return value in ("git-upload-pack", "git-receive-pack")
     return key.startswith("filter.lfs.") and _LARGE_FILES.fullmatch(value) is not None

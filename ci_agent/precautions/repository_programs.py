@@ -10,8 +10,9 @@ from typing import Final, NamedTuple
 from ci_agent.cancellation import CancelToken
 from ci_agent.errors import ConfigurationError, ToolError
 from ci_agent.precautions.git_folders import Repository, configuration_files, is_elsewhere, repositories_in_reach
-from ci_agent.precautions.program_settings import included_path, instead_of, may_matter
+from ci_agent.precautions.program_settings import included_path, instead_of, key_to_set, may_matter, runs_regardless
 from ci_agent.process import Processes
+from ci_agent.process.environment import with_git_settings
 
 MAX_PROGRAMS: Final = 500
 """More do not fit into an environment; whoever writes so many into a configuration means no good."""
@@ -32,11 +33,7 @@ class RepositoryPrograms:
     def environment(self, given: Mapping[str, str]) -> dict[str, str]:
         """The environment with git's settings for one command, which stand above those of every file, and which git
         hands on to the gits that it starts in submodules."""
-        count = int(given.get("GIT_CONFIG_COUNT", "0"))
-        environment = dict(given)
-        for number, (key, value) in enumerate(self.instead.items(), count):
-            environment |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
-        return environment | {"GIT_CONFIG_COUNT": str(count + len(self.instead))}
+        return with_git_settings(given, {key_to_set(key): value for key, value in self.instead.items()})
 
 
 NO_PROGRAMS: Final = RepositoryPrograms({})
@@ -67,6 +64,11 @@ def find_repository_programs(
                 raise ConfigurationError(
                     f"the repository {str(repository.folder)!r} says that its files are elsewhere, at {value!r} "
                     "(core.worktree)"
+                )
+            if runs_regardless(key):
+                raise ConfigurationError(
+                    f"the configuration of the repository {str(repository.folder)!r} names a program that nothing "
+                    f"keeps git from running ({key}): take it out"
                 )
             harmless = instead_of(key, value)
             if harmless is not None:

@@ -58,6 +58,7 @@ SET = {
     "GIT_SEQUENCE_EDITOR": "true",
     "GIT_PAGER": "cat",
     "GIT_TERMINAL_PROMPT": "0",
+    "GIT_PROXY_COMMAND": "",  # empty means: none; unset would mean: the first one that any configuration names
     "GIT_ASKPASS": "",  # empty means: no program; unset would mean: the next one, down to SSH_ASKPASS
     "SSH_ASKPASS": "",
     "SSH_ASKPASS_REQUIRE": "never",
@@ -132,6 +133,15 @@ def child_environment(
         if not (_is_forbidden(name, secret_names) or _is_other_encoding(name, value))
     }
     return environment | SET | {"PATH": _search_path(parent.get("PATH", ""))}
+
+
+def with_git_settings(environment: Mapping[str, str], settings: Mapping[str, str]) -> dict[str, str]:
+    """The environment with more of git's settings, by key."""
+    count = int(environment.get("GIT_CONFIG_COUNT", "0"))
+    result = dict(environment)
+    for number, (key, value) in enumerate(settings.items(), count):
+        result |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    return result | {"GIT_CONFIG_COUNT": str(count + len(settings))}
 
 
 def is_always_passed(name: str) -> bool:

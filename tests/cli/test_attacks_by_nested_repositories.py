@@ -18,6 +18,8 @@ policy: 1
 rules:
   - {id: look, allow: bash, command: ["cd **", "git {status,diff} **", "git -C * status **"]}
   - {id: build, allow: bash, command: "python3 build.py"}
+  - {id: push, allow: bash, command: ["git push **", "timeout 60 git push **"], paths: ["**"]}
+  - {id: spelled, allow: bash, command: "git -c protocol.file.allow=always push **", paths: ["**"]}
 """
 
 Run = Callable[..., Any]
@@ -96,3 +98,23 @@ def test_attack_have_git_write_elsewhere(run: Run, sub: Path, tmp_path: Path) ->
     assert call["status"] == "error"
     assert "says that its files are elsewhere" in call["content"][0]["text"]
     assert "secret-canary" not in json.dumps(call)
+
+
+@pytest.mark.parametrize("where", ["brought.git", "{workspace}/brought.git", "poisoned"])
+def test_attack_push_to_a_repository_that_a_commit_brings(run: Run, workspace: Path, canary: Path, where: str) -> None:
+    """Whoever takes a push runs the hooks of its own repository, and knows nothing of our settings."""
+    commands = """
+        git init -q . && git config user.name a && git config user.email a@b.invalid
+        echo one > a; git add . && git commit -qm one
+        git init -q --bare brought.git; git remote add poisoned ./brought.git
+    """
+    subprocess.run(["bash", "-ec", commands], cwd=workspace, check=True, capture_output=True)
+    hook = workspace / "brought.git" / "hooks" / "pre-receive"
+    hook.write_text(f"#!/bin/sh\ntouch {canary}\n")
+    hook.chmod(0o755)
+    push = f"push {where.format(workspace=workspace)} HEAD:refs/heads/new"
+    calls = run(f"git {push}", f"timeout 60 git {push}")
+    assert not canary.exists()
+    assert ["transport 'file' not allowed" in call["content"][0]["text"] for call in calls] == [True, True]
+    run(f"git -c protocol.file.allow=always {push}")
+    assert canary.exists()  # the control, and the way for who wants it

@@ -43,6 +43,9 @@ POISON = {
     "trailer.x.cmd": "touch {canary}",
     "tar.x.command": "touch {canary}; cat",
     "interactive.diffFilter": "touch {canary}; cat",
+    "core.gitProxy": "{script}",
+    "remote.local.uploadpack": "touch {canary}; git-upload-pack",
+    "remote.local.receivepack": "touch {canary}; git-receive-pack",
 }
 
 READS = [
@@ -80,6 +83,9 @@ WRITES = [
     "git fetch ext",
     "git fetch ssh",
     "git push ssh",
+    "git fetch proxied",
+    "git fetch local",
+    "git push local HEAD:refs/heads/new",
     "printf 'protocol=https\\nhost=127.0.0.1\\n\\n' | git credential fill",
     "git add -p < /dev/null",
 ]
@@ -113,6 +119,8 @@ def poisoned(tmp_path: Path) -> Poisoned:
             "git remote add ext 'ext::sh -c touch% %c'; git config protocol.ext.allow always".replace(
                 "%c", str(canary)
             ),
+            "git clone -q --bare . ../local.git; git remote add local ../local.git",
+            "git remote add proxied git://127.0.0.1:9/x",
             "git remote add ssh ssh://127.0.0.1:9/x; echo three >> a.x; echo three >> b",
             *(
                 f"git config {name} {shlex.quote(value.format(canary=canary, script=script))}"
@@ -165,12 +173,16 @@ def test_git_by_itself_does_run_them(poisoned: Poisoned, tmp_path: Path) -> None
     """A control: the poison is one."""
     repository, canary = poisoned("all")
     own = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
-    assert run_all(["git status", "git diff", "git blame a.x", "git st"], repository, own, canary) == [
+    commands = [
         "git status",
         "git diff",
         "git blame a.x",
         "git st",
+        "git fetch proxied",
+        "git fetch local",
+        "git push local",
     ]
+    assert run_all(commands, repository, own, canary) == commands
 
 
 def test_what_git_prints_stays_what_it_was(poisoned: Poisoned, usual: dict[str, str]) -> None:
@@ -210,6 +222,37 @@ def test_git_lfs_and_what_the_person_has_configured_stay(tmp_path: Path, usual: 
     subprocess.run(["git", "config", "filter.lfs.clean", "git-lfs clean -- %f; evil"], cwd=repository, check=True)
     subprocess.run(["git", "config", "submodule.x.update", "!evil"], cwd=repository, check=True)
     assert found_in(repository, usual) == RepositoryPrograms({"filter.lfs.clean": "", "submodule.x.update": "checkout"})
+
+
+LARGE_FILES = {
+    "lfs.extension.x.clean": "evil",
+    "lfs.extension.x.smudge": "evil",
+    "lfs.customtransfer.x.path": "evil",
+    "lfs.standalonetransferagent": "x",
+    "lfs.https://127.0.0.1/x.standalonetransferagent": "x",
+}
+
+
+def test_attack_have_git_lfs_run_something(tmp_path: Path, usual: dict[str, str]) -> None:
+    """It reads git's configuration, this too, and is a program of the machine that may run."""
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    for key, value in LARGE_FILES.items():
+        subprocess.run(["git", "config", key, value], cwd=tmp_path, check=True)
+    assert found_in(tmp_path, usual) == RepositoryPrograms(dict.fromkeys(LARGE_FILES, ""))
+
+
+def test_a_hook_that_no_later_value_takes_back_is_refused(tmp_path: Path, usual: dict[str, str]) -> None:
+    """Since git 2.42 `git gc`, which other commands start by themselves, runs all of them."""
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    subprocess.run(["git", "config", "gc.recentObjectsHook", "evil"], cwd=tmp_path, check=True)
+    with pytest.raises(ConfigurationError, match="names a program that nothing keeps git from running"):
+        found_in(tmp_path, usual)
+
+
+def test_the_usual_programs_of_a_remote_stay(tmp_path: Path, usual: dict[str, str]) -> None:
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    subprocess.run(["git", "config", "remote.x.uploadpack", "git-upload-pack"], cwd=tmp_path, check=True)
+    assert found_in(tmp_path, usual) == NO_PROGRAMS
 
 
 def test_outside_of_a_repository_there_is_nothing(tmp_path: Path, usual: dict[str, str]) -> None:
