@@ -49,6 +49,8 @@ WRITING = [
     "python3 -i new <<< \"open('kept', 'w')\"",
     "gcc -x c -E --output=kept new",
     "ar x a.a",
+    "patch new renaming.diff",
+    "find . -name new | xargs --process-slot-var=BASH_ENV bash -c true",
 ]
 
 
@@ -70,6 +72,8 @@ def place(workspace: Workspace) -> Path:
         done = subprocess.run(command, shell=True, cwd=root, check=False, capture_output=True)
         (root / name).write_bytes(done.stdout)
     (root / "p.diff").write_text("--- a/kept.yaml\n+++ b/kept.yaml\n@@ -1 +1 @@\n-old\n+new\n")
+    (root / "renaming.diff").write_text("diff --git a/new b/kept.txt\nrename from new\nrename to kept.txt\n")
+    (root / "0").write_text("echo new > kept\n")
     shutil.make_archive(str(root / "a"), "tar", root, "kept.yaml")
     subprocess.run("cp new kept.new; ar qc a.a kept.new; rm kept.new", shell=True, cwd=root, check=False)
     subprocess.run(["git", "init", "-q", "."], cwd=root, check=True)

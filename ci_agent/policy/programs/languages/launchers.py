@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from ci_agent.policy.effects import UrlUse
 from ci_agent.policy.programs.draft import CODE_FROM_INPUT, Draft, is_standard_input, is_url, use_anything
 from ci_agent.policy.programs.load import find_profile
-from ci_agent.policy.programs.options import Parsed, tail
+from ci_agent.policy.programs.options import Parsed, begins_option, tail
+from ci_agent.policy.programs.profile import HAZARDS
 from ci_agent.policy.words import Word, literal_word
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
@@ -62,8 +63,14 @@ def read_elsewhere(parsed: Parsed, draft: Draft) -> None:
 
 def read_everywhere(parsed: Parsed, draft: Draft) -> None:
     """`lerna exec`: in the folder of each package, so that a rule has to spell it."""
+    draft.elsewhere.append(None)
     if parsed.operands:
         draft.hazard(parsed.start - 1, "runs the command in other folders")
+
+
+def read_packages(_parsed: Parsed, draft: Draft) -> None:
+    """`lerna run`, `nx run-many`, `turbo run`: what the scripts of packages get, they find in their own folders."""
+    draft.elsewhere.append(None)
 
 
 def read_trace(parsed: Parsed, draft: Draft) -> None:
@@ -113,6 +120,8 @@ def read_debugger(parsed: Parsed, draft: Draft) -> None:
         draft.doubt(f"the commands that {parsed.profile.name} reads from its input are not known")
 
 
+_STARTING = frozenset({"exec", "dlx"})
+
 _READ_CODE = frozenset({"shell", "other_shell", "interpreter", "commands"})
 """Languages of programs that, without a word, read commands from standard input."""
 
@@ -143,9 +152,21 @@ def read_project_program(parsed: Parsed, draft: Draft) -> None:
 
 def read_workspaces(parsed: Parsed, draft: Draft) -> None:
     """`yarn workspace NAME exec COMMAND`, `yarn workspaces foreach exec COMMAND`."""
-    for operand in parsed.operands:
-        if operand.word.literal in ("exec", "dlx", "node", None):
+    draft.elsewhere.append(None)
+    words = [operand.word for operand in parsed.operands]
+    at = next((at for at, word in enumerate(words) if word.literal in _STARTING), len(words))
+    for operand in parsed.operands[: at + 1]:
+        if operand.word.literal in (*_STARTING, "node", None):
             draft.hazard(operand.at, "runs another program in each of them")
+        elif begins_option(parsed.profile, operand.word) and not _is_listed(operand.word, parsed):
+            draft.hazard(operand.at, HAZARDS["unlisted"])
+        else:
+            use_anything(draft, operand.word)
+    draft.run(words[at + 1 :])
+
+
+def _is_listed(word: Word, parsed: Parsed) -> bool:
+    return word.text.partition("=")[0] in parsed.profile.options
 
 
 def read_exec(parsed: Parsed, draft: Draft) -> None:
@@ -175,13 +196,22 @@ def read_xargs(parsed: Parsed, draft: Draft) -> None:
     known = draft.input_names if not cut and not parsed.has("-a", "--arg-file") else None
     some = parsed.has("-r", "--no-run-if-empty")
     names = Word("unknown", "what xargs reads", words[0].span, beneath=known or (), splits=True, some=some)
+    slots = _slots(parsed, draft)
     marker = _marker(parsed)
     if marker is None:
-        draft.run([*words, names])
+        draft.run([*words, names], slots)
         return
     if marker.literal is None:
         draft.doubt(f"what xargs replaces, {marker.text}, is not known")
-    draft.run([_replaced(word, marker.text, known or ()) for word in words])
+    draft.run([_replaced(word, marker.text, known or ()) for word in words], slots)
+
+
+def _slots(parsed: Parsed, draft: Draft) -> list[tuple[str, Word]]:
+    """The variable that each process finds its number in; a number is the name of a file, too."""
+    names = [value for _, value in parsed.values("--process-slot-var")]
+    if any(name.literal is None for name in names):
+        draft.doubt("which variable xargs sets is not known")
+    return [(name.text, Word("unknown", "a number", name.span)) for name in names]
 
 
 def _marker(parsed: Parsed) -> Word | None:

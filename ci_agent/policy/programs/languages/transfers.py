@@ -6,6 +6,10 @@ from ci_agent.policy.programs.draft import Draft
 from ci_agent.policy.programs.options import Parsed, tail
 from ci_agent.policy.words import Word, literal_word
 
+_GPG_COMMANDS = (
+    *("-k", "-K", "--list-keys", "--list-public-keys", "--list-secret-keys", "--list-sigs", "--fingerprint"),
+    *("--verify", "--import", "--list-packets", "--version"),
+)
 _MODE_LETTERS = tuple(f"-{letter}" for letter in "rwxXstugoa")
 
 
@@ -27,6 +31,19 @@ def read_date(parsed: Parsed, draft: Draft) -> None:
     for operand in parsed.operands:
         if not (operand.word.prefix or operand.word.text).startswith("+"):
             draft.hazard(operand.at, "sets the clock")
+
+
+def read_gpg(parsed: Parsed, draft: Draft) -> None:
+    """A file without a command is decrypted, into one of the same name without its ending."""
+    for operand in parsed.operands:
+        draft.use("read", operand.word)
+        if not parsed.has(*_GPG_COMMANDS):
+            draft.hazard(operand.at, "decrypts it into a file of its name without the ending")
+            draft.use("write", _without_ending(operand.word))
+
+
+def _without_ending(word: Word) -> Word:
+    return word if word.literal is None else literal_word(word.text.rpartition(".")[0] or word.text, word.span)
 
 
 def read_man(parsed: Parsed, draft: Draft) -> None:
@@ -64,8 +81,8 @@ def read_install(parsed: Parsed, draft: Draft) -> None:
 
 
 def read_patch(parsed: Parsed, draft: Draft) -> None:
-    """Without operands the patch says which files to change."""
-    if not parsed.operands and not parsed.has("--dry-run", "-o", "--output"):
+    """The patch says which files to change; one that is named, it may still rename, to whatever it likes."""
+    if not parsed.has("--dry-run", "-o", "--output"):
         draft.use("write", literal_word("."), recursive=True)
 
 
