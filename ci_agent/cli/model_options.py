@@ -7,7 +7,7 @@ from typing import Any, TypeVar, get_args
 import click
 
 from ci_agent.cli.key_file import read_key
-from ci_agent.cli.options import Amount, Count, blamed_on, option
+from ci_agent.cli.options import POSITIVE, Amount, Count, blamed_on, option
 from ci_agent.provider import ThinkingLevel
 from ci_agent.providers.settings import ModelSettings
 from ci_agent.providers.shrinking import ShrinkMode
@@ -16,7 +16,6 @@ from ci_agent.spelling import listed
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
-_SECONDS = Amount(min=0, min_open=True)
 _COUNT = Count()
 _DEFAULTS = ModelSettings()
 _FIRST_BYTE_S = _DEFAULTS.first_byte_timeout_s
@@ -51,21 +50,21 @@ _OPTIONS = (
     option("--allow-http", is_flag=True, help="Allow a --base-url on another machine that is not encrypted."),
     option(
         "--first-byte-timeout",
-        type=_SECONDS,
+        type=POSITIVE,
         metavar="SECONDS",
         default=_FIRST_BYTE_S,
         help=f"How long the model's server may take to begin its answer. [default: {_FIRST_BYTE_S:g}]",
     ),
     option(
         "--idle-timeout",
-        type=_SECONDS,
+        type=POSITIVE,
         metavar="SECONDS",
         default=_DEFAULTS.idle_timeout_s,
         help=f"Longest silence of the server once its answer has begun. [default: {_DEFAULTS.idle_timeout_s:g}]",
     ),
     option(
         "--request-timeout",
-        type=_SECONDS,
+        type=POSITIVE,
         metavar="SECONDS",
         default=_DEFAULTS.request_timeout_s,
         help=f"One request to the model, from start to end. [default: {_DEFAULTS.request_timeout_s:g}]",

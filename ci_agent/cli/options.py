@@ -75,6 +75,10 @@ class Amount(click.FloatRange):
         return number
 
 
+POSITIVE = Amount(min=0, min_open=True)
+"""An amount of seconds or money."""
+
+
 def _is_no_number(value: object) -> bool:
     try:
         float(str(value))

@@ -13,28 +13,13 @@ from ci_agent.ci_services.environment import detect_ci
 from ci_agent.ci_services.github_step import Published, publish
 from ci_agent.ci_services.log_sections import folded
 from ci_agent.cli.model_options import model_options
-from ci_agent.cli.options import (
-    Amount,
-    Count,
-    given_environment,
-    misspelt_variables,
-    option,
-    read_config,
-)
-from ci_agent.cli.output import (
-    OutputFormat,
-    RecordLines,
-    amended,
-    deliver,
-    find_proposals_file,
-)
+from ci_agent.cli.options import POSITIVE, Count, given_environment, misspelt_variables, option, read_config
+from ci_agent.cli.output import OutputFormat, RecordLines, amended, deliver, find_proposals_file
 from ci_agent.cli.refusals import PublishingCommand
 from ci_agent.cli.run_flags import optional_path
 from ci_agent.cli.schedule import Schedule, open_schedule, remove_old, save_state, schedule_options
 from ci_agent.cli.streams import Log, stdout_problem
-from ci_agent.cli.task_options import (
-    task_options,
-)
+from ci_agent.cli.task_options import task_options
 from ci_agent.cli.wanted_run import read_wanted_run
 from ci_agent.compose import create_redactor, run
 from ci_agent.errors import CIAgentError, InternalError, system_refusal
@@ -49,7 +34,6 @@ from ci_agent.signals import cancel_on_signals
 from ci_agent.terminal import inert_lines, printable
 from ci_agent.transcript.redact import Redactor
 
-SECONDS = Amount(min=0, min_open=True)
 COUNT = Count()
 WHEN = click.Choice(["never", "all", "any"])
 
@@ -78,11 +62,11 @@ Examples:
 @option("--max-turns", type=COUNT, help="Turns. [default: 100]")
 @option("--max-tool-calls", type=COUNT, help="Tool calls. [default: 1000]")
 @option("--max-tokens", type=COUNT, help="Tokens of the whole run, input and output.")
-@option("--max-cost-usd", type=SECONDS, metavar="USD", help="Cost of the whole run.")
-@option("--timeout", type=SECONDS, metavar="SECONDS", help="Wall clock of the whole run. [default: 3600]")
+@option("--max-cost-usd", type=POSITIVE, metavar="USD", help="Cost of the whole run.")
+@option("--timeout", type=POSITIVE, metavar="SECONDS", help="Wall clock of the whole run. [default: 3600]")
 @option(
     "--tool-timeout",
-    type=SECONDS,
+    type=POSITIVE,
     metavar="SECONDS",
     help="Each tool call, whatever it asks for. [default: bash 120, others 30]",
 )

@@ -8,20 +8,10 @@ import click
 
 from ci_agent.ci_services.event_text import read_event_texts
 from ci_agent.cli.model_options import check_model, read_model_settings
-from ci_agent.cli.options import (
-    blamed_on,
-    did_you_mean,
-    given_environment,
-    read_text_or_stdin,
-)
+from ci_agent.cli.options import blamed_on, did_you_mean, given_environment, read_text_or_stdin
 from ci_agent.cli.pull_requests import refuse_rules_of_a_pull_request
 from ci_agent.cli.schedule import Schedule
-from ci_agent.cli.task_options import (
-    given_task,
-    inline_schema,
-    read_task_prompt,
-    refuse_inputs_without_task,
-)
+from ci_agent.cli.task_options import given_task, inline_schema, read_task_prompt, refuse_inputs_without_task
 from ci_agent.errors import ConfigurationError
 from ci_agent.git_files import read_named_file
 from ci_agent.json_types import JsonObject, parse_json
@@ -37,10 +27,7 @@ from ci_agent.tools.table import TOOL_NAMES
 
 def read_settings(flags: Mapping[str, Any], schedule: Schedule) -> RunSettings:
     """What a run is to be; a usage or configuration error for what is wrong with it."""
-    if not flags["model"]:
-        raise click.UsageError(f"Missing option '--model'. {known_models()}")
-    with blamed_on("model"):
-        check_model(flags["model"], "--model")
+    _require_model(flags["model"])
     with blamed_on("policy"):
         policy = load_policy(flags["policy"], workspace=flags["workspace"])
     refuse_rules_of_a_pull_request(policy, flags, given_environment())
@@ -57,13 +44,7 @@ def read_settings(flags: Mapping[str, Any], schedule: Schedule) -> RunSettings:
         system_prompt=_optional_text(flags["system_file"], "system prompt file"),
         append_system_prompt=_optional_text(flags["append_system_file"], "system prompt file"),
         tools=tools,
-        limits=Limits(
-            max_turns=flags["max_turns"],
-            max_tool_calls=flags["max_tool_calls"],
-            max_tokens=flags["max_tokens"],
-            max_cost_usd=flags["max_cost_usd"],
-            timeout_s=flags["timeout"],
-        ),
+        limits=_limits(flags),
         tool_timeout_s=flags["tool_timeout"],
         output_schema=_schema(flags["output_schema"], task),
         transcript=schedule.transcript,
@@ -82,6 +63,23 @@ def read_settings(flags: Mapping[str, Any], schedule: Schedule) -> RunSettings:
         secret_env=flags["secret_env"],
         pass_env=flags["pass_env"],
         environment=given_environment(),
+    )
+
+
+def _require_model(model: str | None) -> None:
+    if not model:
+        raise click.UsageError(f"Missing option '--model'. {known_models()}")
+    with blamed_on("model"):
+        check_model(model, "--model")
+
+
+def _limits(flags: Mapping[str, Any]) -> Limits:
+    return Limits(
+        max_turns=flags["max_turns"],
+        max_tool_calls=flags["max_tool_calls"],
+        max_tokens=flags["max_tokens"],
+        max_cost_usd=flags["max_cost_usd"],
+        timeout_s=flags["timeout"],
     )
 
 
