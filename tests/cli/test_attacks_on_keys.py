@@ -70,7 +70,7 @@ def look(pid):
 
 print("own", "FOUND" if any(canary in value for value in os.environb.values()) else "nothing")
 print("descriptors", sorted(map(int, os.listdir("/proc/self/fd")))[3:-1])
-pid = os.getppid()
+pid = int(sys.argv[3]) if len(sys.argv) > 3 else os.getppid()
 while pid not in (0, 1, stop):
     look(pid)
     with open(f"/proc/{pid}/stat") as file:
@@ -214,6 +214,35 @@ def test_a_shell_above_the_run_that_shows_the_key_is_told_of(attack: Attack) -> 
         assert [note["about"] for note in document["notes"]].count("security") >= 1
     else:
         assert found(lines, document) == []
+
+
+def test_a_process_of_the_same_user_beside_the_run_looks_into_nothing_of_it(user: User) -> None:
+    """It is no command: no sandbox holds it, and without it commands of an older kernel were as free."""
+    script = user.folder / "script.yaml"
+    script.write_text("turns: [{text: Done., delay_s: 60}]\n")
+    command = [user.python, "-P", "-m", "ci_agent", "run", "--policy", "policy.yml", "--model", f"scripted:{script}"]
+    with subprocess.Popen(
+        [*command, "Hello."],
+        cwd=user.folder,
+        env={**user.environment(), "OPENAI_API_KEY": KEY},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        **user.identity,
+    ) as run:
+        assert run.stderr is not None
+        assert "policy.yml" in run.stderr.readline()  # it has begun
+        hunt = [user.python, "hunt.py", KEY[::-1], str(os.getpid()), str(run.pid)]
+        looked = subprocess.run(hunt, cwd=user.folder, capture_output=True, text=True, check=True, **user.identity)
+        run.terminate()
+        run.stderr.read()
+    found = dict(line.rsplit(" ", 1) for line in looked.stdout.splitlines()[2:])
+    closed = {f"{name} {run.pid}": "PermissionError" for name in ("environ", "fd", "mem")}
+    if user.identity or os.getuid() != 0:
+        assert found == {**closed, f"cmdline {run.pid}": "nothing"}
+    else:  # root looks everywhere: what the kernel shows of the environment has no value left
+        assert found[f"environ {run.pid}"] == found[f"cmdline {run.pid}"] == "nothing"
 
 
 NOT_FOR_COMMANDS = """
