@@ -13,6 +13,8 @@ _ENDING = re.compile(r"[.\-_](?:t?(?:gz|bz2?|xz|lz4?|lzma|zst)|taz|z|gzip|br|zz)
 
 _ADDED = {
     "gzip": ".gz",
+    "compress": ".Z",
+    "pigz": ".gz",
     "bzip2": ".bz2",
     "xz": ".xz",
     "lzma": ".lzma",
