@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 LOGGING = """
     builtin printf '%s\\0' "$PWD" "$#" "$@" >> "$FUZZ_LOG"
+    case $STAR in '*') ;; *) builtin printf '%s\\0' "$PWD" 1 'STAR has another value' >> "$FUZZ_LOG" ;; esac
     case $1 in
         out1) builtin printf '%s\\n' 'a[$(pwned one)]' ;;
         out2) builtin printf '%s\\n' '-v a[$(pwned two)]' ;;

@@ -29,6 +29,8 @@ _CORPUS = Path(__file__).parents[3] / "../shared/corpus/policy/cases.jsonl"
 _LINES = int(os.environ.get("CI_AGENT_FUZZ_LINES", "10000"))
 _SEED = os.environ.get("CI_AGENT_FUZZ_SEED", "1")
 _BATCH = 2_000
+_CHANGED = "STAR has another value"
+"""What the worker logs besides: no line may set a variable unseen."""
 _WORKERS = 2
 _PROGRAMS = {"bash": "bash", "bash --posix": "bash", "sh": "dash", "ash": "busybox"}
 _SHELLS = ["bash"] * 6 + ["sh"] * 2 + ["ash", "bash --posix"]
@@ -44,15 +46,24 @@ $!  $$  $-  ${#X}  ${X#a}  ${X//a/b}  ${X:0:1}  "${X##*/}"  "a;b"  'a&b'  a\;b  
 ā  "ā é"  $'ł'  'Ɓ*'  ł*  ${X#'}'}  ${X%"$i"}  ${X-a b}  "${X+a\}b}"  ${X:-'; ls x'}  "a'b"  ~root
 $(ls <a.txt)  ?  [!a]*  -np  "-p"
 "${f%.*}"  "${f##*/}"  ${f%%.*}  "in/${f#*/}.bak"  "$(basename "$f")"  $(basename $f .txt)  "$(dirname -- "$f")"
+$'\e[x'  $'\u41'  $'a\''  "$'x'"  "${X:-'}'}"  ${X:-"$(ls q)"}  ${X:-<(ls u)}  "${X//\//-}"  ${X/#a/b}  ${X^^}
+"${X@Q}"  ${X:$i}  ${X:0:$i}  ${#a[@]}  ${a[0]}  ${a[i]}  "${a[*]}"  ${!X}  "${!a@}"  $((X))  $((i=2))  $((X+=1))
+$(( i ? 1 : 2 ))  $((${#X}))  $(<a.txt)  "$(<a.txt)"  `<a.txt`  $(cat <<E)  ~+  ~-  ~1  a=~  --x=~/y  x:~  {a,b}{c,d}
+{a,{b,c}}  {,a}  {a,}  {a..z..2}  {1,2}..3  a{b,c}{  '{'a,b}  {a\,b}  {"a,b"}  ${X}{a,b}  {$X,b}  [[:alpha:]]*  [a-  [!
+[^a]*  **  ***  */  ./*  +(a)  @(a|b)  !(a)  a|b  \(a\)  a\"b  "\a"  "\!"  !!  !x  \!  "!x"  =(a)  a=(b)  X[0]=a  ]]  [[
+))  ((
 -e  `ls \$X`  `ls \`ls n\``  "`ls \\\$X`"  $(cd sub; ls pw)  $"d"  *"y"  "*"y*  $(($#+1))  ${X:?}  "${a[@]}"
 """
 _NAMES = """
 ls rm git wc cat no noo out1 out2 out3 echo printf test [ cd : true false export read eval exec command local declare
 set unset trap pushd popd wait type builtin readonly mapfile getopts hash time shift return break continue exit source
-f g l\\s 'ls' $X
+f g l\\s 'ls' $X let . umask times kill jobs ulimit caller dirs disown enable shopt alias unalias fc bg fg typeset
 """
 _REDIRECTS = r"""
 >o  >>o  2>o  >"$f"  >|o  &>o  >&o  &>>o  2>&1  >&2  <a.txt  <<<"x$(ls hs)"  <<<$X  {fd}>o  <>o  3>&1  >/dev/null
+{X}>o  {i}>>o  {X}<a.txt  {fd}>&-  {X}>&1  <<<"$(ls q)"{,}  >"$(ls t)"  >$(ls t)  2>&1>o  >o2>&1  0<&-  >&$i  <&$fd
+>&"$fd"  >''  >"a b"  >o\ p  >'o'"p"  &>"$X"  >&./o  >& o  >o<a.txt  9>o  10>o  99<a.txt  </dev/null  >>/dev/null
+<<<a<<<b  >~+/o  >a{b,c}  >[o]  >?
 2>&-  >sub/o  >$X  >a.txt  <$EVIL  2>/dev/null  >{o,p}  >*.txt  >~/o  < <(ls rp)  >>"o $X"  1>&2-  <&0
 """
 _TOKENS = r"""
@@ -155,39 +166,101 @@ class _Generator:
 
     def _compound(self, depth: int) -> str:
         body, other = self._list(depth), self._list(depth)
-        name = self._random.choice(["f", "X", "i"])
+        name = self._random.choice(["f", "X", "i", "STAR"])
         words = " ".join(self._random.choice(self._pieces) for _ in range(self._random.randint(1, 3)))
         end = self._random.choice(["; ", self._newline() if self._bodies else "\n"])
-        return self._random.choice(
-            [
-                f"( {body} )",
-                f"{{ {body}{end}}}",
-                f"if {body}; then {other}{end}fi",
-                f"if {body}; then {other}; else {body}{end}fi",
-                f"while no {words}; do {body}{end}done",
-                f"for {name} in {words}; do {body}{end}done",
-                f"for {name} in {words}{end}do {other}; done",
-                f"case {words.split()[0]} in a|*) {body};; b) {other};; esac",
-                f"{name}() {{ {body}{end}}}; {name}",
-                f"{name}() {{ {body}{end}}}; {other}",
-                f"for ((i = 0; i < 2; i++)); do {body}{end}done",
-                f"[[ {words.split()[0]} == {words.split()[-1]} ]] && {body}",
-                f"[[ $i -eq {words.split()[0]} ]] || {body}",
-                f"i=1; {body}; (( i++ )); {other}",
-                f"ls $({body})",
-                f'ls "$({body})"',
-                f"set -e; {body}",
-                f"set -e; cd {words.split()[0]}; {body}",
-                f"set -e; {{ cd sub && {body}{end}}}; {other}",
-                f"cd sub && {body}; {other}",
-                f"cd sub || exit{end}{body}",
-                f"for {name} in sub .; do (cd ${name} && {body}); done",
-                f"trap '{self._random.choice(self._names)} ${name}' EXIT; {body}",
-                f"{name}={words.split()[0]}; {body}; {name}={words.split()[-1]}",
-                f"{name}=({words}); ls ${{{name}[@]}}; {body}",
-                f"{name}() {{ local X{end}X=a; {other}; }}; {body}",
-            ]
-        )
+        make = self._random.choice([self._blocks, self._values])
+        return self._random.choice(make(name, words, body, other, end))
+
+    def _blocks(self, name: str, words: str, body: str, other: str, end: str) -> list[str]:
+        first, last = words.partition(" ")[0], words.rpartition(" ")[2]
+        return [
+            f"( {body} )",
+            f"{{ {body}{end}}}",
+            f"if {body}; then {other}{end}fi",
+            f"if {body}; then {other}; else {body}{end}fi",
+            f"while no {words}; do {body}{end}done",
+            f"for {name} in {words}; do {body}{end}done",
+            f"for {name} in {words}{end}do {other}; done",
+            f"case {first} in a|*) {body};; b) {other};; esac",
+            f"{name}() {{ {body}{end}}}; {name}",
+            f"{name}() {{ {body}{end}}}; {other}",
+            f"for ((i = 0; i < 2; i++)); do {body}{end}done",
+            f"[[ {first} == {last} ]] && {body}",
+            f"[[ $i -eq {first} ]] || {body}",
+            f"i=1; {body}; (( i++ )); {other}",
+            f"ls $({body})",
+            f'ls "$({body})"',
+            f"set -e; {body}",
+            f"set -e; cd {first}; {body}",
+            f"set -e; {{ cd sub && {body}{end}}}; {other}",
+            f"cd sub && {body}; {other}",
+            f"cd sub || exit{end}{body}",
+            f"for {name} in sub .; do (cd ${name} && {body}); done",
+            f"trap '{self._random.choice(self._names)} ${name}' EXIT; {body}",
+            f"{name}={first}; {body}; {name}={last}",
+            f"{name}=({words}); ls ${{{name}[@]}}; {body}",
+            f"{name}() {{ local X{end}X=a; {other}; }}; {body}",
+        ]
+
+    def _values(self, name: str, words: str, body: str, other: str, end: str) -> list[str]:
+        """What gives variables values, leaves folders, loops and shells, and defers commands."""
+        first, last = words.partition(" ")[0], words.rpartition(" ")[2]
+        return [
+            f"(( {name} = 1 )); {body}",
+            f"(( i++ )); ls $i; {body}",
+            f"ls $(( i = {name} )); {body}",
+            f"printf -v {name} %s {first}; {body}",
+            f"read -r {name} <<< {first}; {body}",
+            f"mapfile -t {name} <<< {first}; {body}",
+            f"mapfile -t a < <({body}); ls " + '"${a[@]}"',
+            f"readonly {name}={first}; {body}; {name}=z; {other}",
+            f"export {name}={first}; {body}",
+            f"declare {name}={first} i; {body}",
+            f"unset {name}; {body}",
+            f"{name}+=({words}); {body}",
+            f"set -- {words}; {body}",
+            f"set -- {words}; shift; " + 'ls "$@"; ls $1; ' + body,
+            f"trap '{body}' EXIT{end}{other}" if "'" not in body else body,
+            f"trap 'ls $X' DEBUG{end}{other}",
+            f"trap 'ls $X' ERR{end}{other}",
+            f"trap 'ls $X' RETURN{end}{other}",
+            f"{name}() ( {body} ); {name} {words}; {other}",
+            f"function {name} {{ {body}{end}}}; {name}; unset -f {name}; {name}",
+            f"function {name} () {{ {body}{end}}} >o; {name}",
+            f"{body} | while read -r {name}; do {other}{end}done",
+            f"while read -r {name}; do {other}{end}done < <({body})",
+            f"until {body}; do {other}{end}break; done",
+            f"for {name} do {body}{end}done",
+            f"for {name} in {words}; do {body}; {name}=z; {other}{end}done",
+            f"case $X in {first}) {body};; *) {other};& b) ls c;; esac",
+            f"[[ -v {name} && {first} =~ {last} ]]; {body}",
+            f"[[ -f {first} || ! ( -n $X ) ]] && {body}",
+            f"[ {words} ] && {body}",
+            f"test {words} && {body}",
+            f"getopts ab {name} {words}; {body}",
+            f"while getopts ab: {name} {words}; do {body}{end}done",
+            f"exec {{{name}}}>o; {body}",
+            f"exec {self._redirect()}{end}{body}" if not self._bodies else body,
+            f"coproc {{ {body}{end}}}; {other}",
+            f"time {{ {body}{end}}}",
+            f"! {{ {body}{end}}} && {other}",
+            f"{{ {body}{end}}} & wait; {other}",
+            f"eval '{body}'{end}{other}" if "'" not in body else body,
+            f'eval "{body}"{end}{other}' if '"' not in body else body,
+            f"bash_x={first} {body}",
+            f"cd sub && {{ {body}{end}cd ..; }}; {other}",
+            f"cd sub; cd -; {body}",
+            f"pushd sub && {body}{end}popd; {other}",
+            f"(cd sub; {body}); {other}",
+            f"cd ./sub/.. && {body}",
+            f"cd sub/deep && cd .. && {body}",
+            f"return; {body}",
+            f"for i in 1 2; do {body}; continue; {other}{end}done",
+            f"if {body}; then exit; fi; {other}",
+            f"{body} || exit; {other}",
+            f"({body}) || {{ {other}{end}exit; }}{end}ls z",
+        ]
 
     def _simple(self) -> str:
         parts: list[str] = []
@@ -335,11 +408,20 @@ def _compare(shell: str, line: str, commands: list[Command], report: dict[str, o
     tally.started[shell] += len(started)
     tally.written += len(written)
     for place, *argv in started:
-        if not any(_covers(command, place, argv, folder) for command in commands):
+        if argv == [_CHANGED]:
+            if not any(map(_sets_star, commands)):
+                tally.misses.append(f"{shell}: {line!r} changes STAR")
+        elif not any(_covers(command, place, argv, folder) for command in commands):
             tally.misses.append(f"{shell}: {line!r} starts {argv} in {place}")
     for name in written:
         if not any(_opens(command, f"{folder}/{name}", folder) for command in commands):
             tally.misses.append(f"{shell}: {line!r} writes {name!r}")
+
+
+def _sets_star(command: Command) -> bool:
+    """Whether the command is an assignment to STAR, or `declare` and its like with the name among their words."""
+    words = [word.literal or word.prefix for word in command.words]
+    return any(each.name == "STAR" for each in command.assignments) or any(word[:4] == "STAR" for word in words)
 
 
 def _covers(command: Command, place: str, argv: list[str], start: str) -> bool:
@@ -405,7 +487,8 @@ def _becomes(word: Word, arguments: Sequence[str]) -> bool:
 
 def _translate(pattern: str) -> str:
     """A glob as a regular expression, in which a set stands for any character."""
-    token = re.compile(r"\\(?P<quoted>.)|(?P<star>\*)|(?P<one>\?|\[[!^]?\]?(?:\\.|[^\]\\])*\])|(?P<other>.)", re.DOTALL)
+    sets = r"\[[!^]?\]?(?:\[[:.=][^]]*\]|\\.|[^\]\\])*\]"
+    token = re.compile(rf"\\(?P<quoted>.)|(?P<star>\*)|(?P<one>\?|{sets})|(?P<other>.)", re.DOTALL)
     pieces: list[str] = []
     for match in token.finditer(pattern):
         kind = match.lastgroup or ""
