@@ -33,12 +33,12 @@ def check_output_schema(schema: JsonObject) -> None:
 
 
 def _check_form(schema: JsonObject) -> None:
-    from jsonschema import Draft202012Validator, FormatChecker  # noqa: PLC0415 - 90 ms that most runs do not need
-    from jsonschema.exceptions import SchemaError  # noqa: PLC0415
+    from jsonschema.exceptions import SchemaError  # noqa: PLC0415 - 90 ms that most runs do not need
+
+    from ci_agent.agent.schema import check_schema  # noqa: PLC0415 - loads jsonschema
 
     try:
-        # Without the usual format checker, which would hold patterns against Python's syntax.
-        Draft202012Validator.check_schema(schema, format_checker=FormatChecker(()))
+        check_schema(schema)
     except SchemaError as error:
         problem = error.message if len(error.message) <= 200 else f"{error.message[:200]}..."
         raise ConfigurationError(f"output schema is wrong at {error.json_path}: {problem}") from error

@@ -172,7 +172,7 @@ def _proposals(settings: RunSettings, policy: Policy, redactor: Redactor) -> Pro
     if not policy.can_allow("propose"):
         raise ConfigurationError("--proposals needs a rule that allows propose: add {id: propose, allow: propose}")
     search_path = search_path_outside(settings.environment.get("PATH", os.defpath), workspace)
-    return ProposalsOfRun(bounds, workspace.root, lambda text: bool(redactor.find(text)), {"PATH": search_path})
+    return ProposalsOfRun(bounds, workspace.root, redactor.holds_secret, {"PATH": search_path})
 
 
 def _proposing(proposals: ProposalsOfRun | None) -> Proposing:

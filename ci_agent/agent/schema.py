@@ -40,11 +40,16 @@ def validator_for(schema: JsonObject) -> Validator:
     return _build_validator(json.dumps(schema))
 
 
+def check_schema(schema: JsonObject) -> None:
+    """Raise jsonschema's SchemaError for what is no schema."""
+    # Without the usual format checker, which would hold patterns against Python's syntax.
+    Draft202012Validator.check_schema(schema, format_checker=FormatChecker(()))
+
+
 @functools.lru_cache(SCHEMAS_KEPT)
 def _build_validator(schema_json: str) -> Validator:
     schema = json.loads(schema_json)
-    # Without the usual format checker, which would hold patterns against Python's syntax.
-    Draft202012Validator.check_schema(schema, format_checker=FormatChecker(()))
+    check_schema(schema)
     _forget_drafts(schema)
     validator: Validator = _BoundedValidator(schema, registry=Registry())
     return validator

@@ -1,7 +1,7 @@
 """`ci-agent apply`: what a run has proposed, checked again, and printed as commands or done."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -73,7 +73,9 @@ def apply_command(  # noqa: PLR0913 - one for each option
     target = find_target(file, environment, repository=repo, number=number, into=into)
     with ExitStack() as stack:
         repository = _repository(stack, file, Path(checkout), environment)
-        _refuse_problems(proposals, file, source, target, repository, environment)
+        redactor = Redactor(collect_secrets(environment))
+        problems = list(file_problems(file, source, target, repository, redactor.holds_secret))
+        _refuse(proposals, problems, redactor)
         if dry_run:
             for proposal in file.proposals:
                 click.echo(printable(f"would {described(proposal, file, source, target)}"))
@@ -99,16 +101,7 @@ def _apply(file: ProposalsFile, source: PolicySource, target: Target, means: Mea
     return EXIT_NEGATIVE if failed else 0
 
 
-def _refuse_problems(  # noqa: PLR0913, PLR0917 - all that the file is held against
-    path: Path,
-    file: ProposalsFile,
-    source: PolicySource,
-    target: Target,
-    repository: PrivateRepository | None,
-    environment: Mapping[str, str],
-) -> None:
-    redactor = Redactor(collect_secrets(environment))
-    problems = list(file_problems(file, source, target, repository, lambda text: bool(redactor.find(text))))
+def _refuse(path: Path, problems: Sequence[str], redactor: Redactor) -> None:
     if problems:
         told = redactor.text(printable("; ".join(problems[:10])))
         raise ConfigurationError(f"nothing of {str(path)!r} is applied: {told}")

@@ -109,9 +109,8 @@ def _rehearsal(flags: Mapping[str, Any]) -> Iterator[Check]:
         schedule = look_at_schedule(flags, given_environment())
         asked = flags if has_prompt else {**flags, "prompt": _ANY_PROMPT}
         settings = read_wanted_run(asked, schedule).settings
-        for name in ("transcript", "proposals"):
-            if flags[name] is not None:
-                find_destination(Path(flags[name]), name)
+        if flags["transcript"] is not None:
+            find_destination(Path(flags["transcript"]), "transcript")
         with open_processes() as processes:
             for warning in look_at_start(settings, processes, CancelToken()):
                 yield Check("place", "warning", warning)

@@ -2,7 +2,8 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -41,30 +42,32 @@ class RecordLines:
             self.problem = _print([inert_json(line)], _LINE_STALL_S, self._is_over)
 
 
-def deliver(  # noqa: PLR0913 - each is a place where something of the result goes
-    result: RunResult,
-    output: OutputFormat | None,
-    answer_file: Destination | None,
-    reports: Iterable[Report],
-    *,
-    lost_record: str | None = None,
-    proposals_file: Destination | None = None,
-) -> JsonObject:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outlets:
+    """Where the result of a run goes."""
+
+    stdout: OutputFormat | None
+    answer_file: Destination | None
+    reports: Sequence[Report]
+    proposals_file: Destination | None
+
+
+def deliver(result: RunResult, outlets: Outlets, lost_record: str | None) -> JsonObject:
     """Write the answer and the reports to their files and the result to stdout; returns the document.
 
     It says so, in its file too, when something of that was not possible. `lost_record` is why the lines of the journal
     that were to be printed were not.
     """
     document = result.transcript
-    if answer_file is not None:
-        document = amended(document, result, write_answer(answer_file, result))
-    document = amended(document, result, write_reports(document, reports))
-    if proposals_file is not None:
-        document = amended(document, result, write_proposals(proposals_file, result))
-    if output == "jsonl":
+    if outlets.answer_file is not None:
+        document = amended(document, result, _write_answer(outlets.answer_file, result))
+    document = amended(document, result, write_reports(document, outlets.reports))
+    if outlets.proposals_file is not None:
+        document = amended(document, result, _write_proposals(outlets.proposals_file, result))
+    if outlets.stdout == "jsonl":
         problem = lost_record
     else:
-        problem = None if output is None else _print(_for_stdout(document, result, output))
+        problem = None if outlets.stdout is None else _print(_for_stdout(document, result, outlets.stdout))
     return amended(document, result, problem)
 
 
@@ -83,21 +86,25 @@ def _print(
 
 
 def find_proposals_file(given: Path) -> Destination:
-    """Raise ConfigurationError when the proposals could not be put there, and take away what an earlier run proposed:
-    should this one come to no end, nobody shall apply it."""
+    """Raise ConfigurationError when the proposals could not be put there."""
     destination = find_destination(given, "proposals file")
     if destination.in_place is not None:
         raise ConfigurationError(f"the proposals {str(given)!r} cannot be written: name a file in an existing folder")
-    destination.path.unlink(missing_ok=True)
     return destination
 
 
-def write_proposals(destination: Destination, result: RunResult) -> str | None:
+def remove_earlier_proposals(outlets: Outlets) -> None:
+    """Should this run come to no end, nobody shall apply what one before it proposed."""
+    if outlets.proposals_file is not None:
+        outlets.proposals_file.path.unlink(missing_ok=True)
+
+
+def _write_proposals(destination: Destination, result: RunResult) -> str | None:
     """Put the proposals in place in one step. Returns why that was not possible."""
     return _problem_of_putting("proposals", destination, file_text(result.proposals or {}))
 
 
-def write_answer(destination: Destination, result: RunResult) -> str | None:
+def _write_answer(destination: Destination, result: RunResult) -> str | None:
     """The structured output as JSON when there is one, else the final text. Returns why it could not be written."""
     return _problem_of_putting("answer file", destination, f"{_answer_text(result)}\n")
 

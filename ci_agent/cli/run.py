@@ -3,6 +3,7 @@
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -14,9 +15,8 @@ from ci_agent.ci_services.github_step import Published, publish
 from ci_agent.ci_services.log_sections import folded
 from ci_agent.cli.model_options import model_options
 from ci_agent.cli.options import POSITIVE, Count, given_environment, misspelt_variables, option, read_config
-from ci_agent.cli.output import OutputFormat, RecordLines, amended, deliver, find_proposals_file
+from ci_agent.cli.output import Outlets, RecordLines, amended, deliver, remove_earlier_proposals
 from ci_agent.cli.refusals import PublishingCommand
-from ci_agent.cli.run_flags import optional_path
 from ci_agent.cli.schedule import Schedule, open_schedule, remove_old, save_state, schedule_options
 from ci_agent.cli.streams import Log, stdout_problem
 from ci_agent.cli.task_options import task_options
@@ -145,21 +145,16 @@ def run_command(**flags: Any) -> int:
 
 def _scheduled_run(flags: Mapping[str, Any], schedule: Schedule) -> int:
     wanted = read_wanted_run(flags, schedule)
-    settings = wanted.settings
-    output: OutputFormat | None = flags["output"] or (None if flags["quiet"] else "json")
-    given_proposals = optional_path(flags["proposals"])
-    proposals_file = find_proposals_file(given_proposals) if given_proposals else None
+    settings, outlets = wanted.settings, wanted.outlets
+    remove_earlier_proposals(outlets)
     redactor = create_redactor(settings)
     log = _redacted(redactor, Log())
     cancel = CancelToken()
-    record_lines = RecordLines(lambda: cancel.is_cancelled) if output == "jsonl" else None
+    record_lines = RecordLines(lambda: cancel.is_cancelled) if outlets.stdout == "jsonl" else None
     ci = detect_ci(settings.environment)
     with folded(log, ci.provider if ci and not flags["quiet"] else None):
-        result = _run(settings, output, flags, redactor, log=log, record_lines=record_lines, cancel=cancel)
-    lost_record = record_lines.problem if record_lines else None
-    document = deliver(
-        result, output, wanted.answer_file, wanted.reports, lost_record=lost_record, proposals_file=proposals_file
-    )
+        result = _run(settings, _observers(flags, log, record_lines, outlets), redactor, log, cancel)
+    document = deliver(result, outlets, record_lines.problem if record_lines else None)
     document = amended(document, result, save_state(schedule, document, result.transcript_path))
     for problem in remove_old(flags):
         log(f"warning: {printable(problem)}")
@@ -177,29 +172,27 @@ def _hints(document: JsonObject, transcript: Path | None) -> Iterator[str]:
     return failure_hints(document, transcript) if document["result"]["exit_code"] else iter(())
 
 
-def _run(  # noqa: PLR0913 - the run, and everybody who hears of it
-    settings: RunSettings,
-    output: OutputFormat | None,
-    flags: Mapping[str, Any],
-    redactor: Redactor,
-    *,
-    log: Callable[[str], None],
-    record_lines: RecordLines | None,
-    cancel: CancelToken,
+def _observers(
+    flags: Mapping[str, Any], log: Callable[[str], None], record_lines: RecordLines | None, outlets: Outlets
+) -> Observers:
+    lines = ProgressLines(log, time.monotonic, verbose=flags["verbose"])
+    return Observers(
+        observe=_ignore if flags["quiet"] else lines,
+        note=_ignore if flags["quiet"] else lines.note,
+        record=record_lines or _ignore,
+        delivery_problem=_delivery_problem(record_lines) if outlets.stdout else lambda: None,
+    )
+
+
+def _run(
+    settings: RunSettings, observers: Observers, redactor: Redactor, log: Callable[[str], None], cancel: CancelToken
 ) -> RunResult:
     """One run as the process's own affair: its signals cancel it, and no descendant outlives it."""
-    lines = ProgressLines(log, time.monotonic, verbose=flags["verbose"])
     with (
         open_processes(adopt_orphans=True) as processes,
         cancel_on_signals(cancel, processes.kill_all, follow_parent=True) as signals,
     ):
-        observers = Observers(
-            observe=_ignore if flags["quiet"] else lines,
-            note=_ignore if flags["quiet"] else lines.note,
-            record=record_lines or _ignore,
-            received_signal=lambda: signals.received_signal,
-            delivery_problem=_delivery_problem(record_lines) if output else lambda: None,
-        )
+        observers = replace(observers, received_signal=lambda: signals.received_signal)
         try:
             return run(settings, cancel=cancel, observers=observers, redactor=redactor, processes=processes)
         except CIAgentError:

@@ -1,13 +1,14 @@
 """The run that a command line asks for, with the places its result goes to; all that is wrong with it is said here."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ci_agent.ci_services.github_step import check_publishing
-from ci_agent.cli.destinations import Destination, find_destination
+from ci_agent.cli.destinations import find_destination
 from ci_agent.cli.distinct_files import refuse_shared_files
-from ci_agent.cli.report_files import Report, read_reports
+from ci_agent.cli.output import Outlets, find_proposals_file
+from ci_agent.cli.report_files import read_reports
 from ci_agent.cli.run_flags import optional_path, read_settings
 from ci_agent.cli.schedule import Schedule
 from ci_agent.run_settings import RunSettings
@@ -16,8 +17,7 @@ from ci_agent.run_settings import RunSettings
 @dataclass(frozen=True, slots=True)
 class WantedRun:
     settings: RunSettings
-    reports: Sequence[Report]
-    answer_file: Destination | None
+    outlets: Outlets
 
 
 def read_wanted_run(flags: Mapping[str, Any], schedule: Schedule) -> WantedRun:
@@ -26,5 +26,11 @@ def read_wanted_run(flags: Mapping[str, Any], schedule: Schedule) -> WantedRun:
     refuse_shared_files(flags, settings)
     check_publishing(flags["publish"], settings.environment)
     reports = read_reports(flags["report"])
-    given_answer = optional_path(flags["answer_file"])
-    return WantedRun(settings, reports, find_destination(given_answer, "answer file") if given_answer else None)
+    answer_file, proposals_file = optional_path(flags["answer_file"]), optional_path(flags["proposals"])
+    outlets = Outlets(
+        stdout=flags["output"] or (None if flags["quiet"] else "json"),
+        answer_file=find_destination(answer_file, "answer file") if answer_file else None,
+        reports=reports,
+        proposals_file=find_proposals_file(proposals_file) if proposals_file else None,
+    )
+    return WantedRun(settings, outlets)

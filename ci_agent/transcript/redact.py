@@ -70,6 +70,9 @@ class Redactor:
         ends = [*(start for start, _ in spans), len(text)]
         return PLACEHOLDER.join(text[start:end] for start, end in zip(starts, ends, strict=True)), len(spans)
 
+    def holds_secret(self, text: str) -> bool:
+        return bool(self.find(text))
+
     def find(self, text: str) -> list[Span]:
         """Where the text holds secrets, in order; spans that touch are one."""
         return _merged([*self._find_forms(text), *find_tokens(text)])
