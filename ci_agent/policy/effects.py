@@ -86,6 +86,9 @@ class Effects(NamedTuple):
     """No rule need reach them, but one that forbids what is done to a file that is tracked forbids the command."""
     untracked: tuple[FileUse, ...] = ()
     """The same of files that git finds beside those that it tracks (`git add -A`)."""
+    elsewhere: tuple[Word | None, ...] = ()
+    """Folders, besides the present one, in which what it starts may work, and what `anything` names may lie; None: any
+    folder that holds a package."""
     tried: int = 1
     """How many combinations of a loop's values were looked at one by one."""
     problem: str | None = None

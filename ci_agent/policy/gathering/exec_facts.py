@@ -17,6 +17,7 @@ from ci_agent.policy.gathering.of_repositories import unnamed_files
 from ci_agent.policy.gathering.possible_files import possible_files
 from ci_agent.policy.gathering.reading import Reading, Scene
 from ci_agent.policy.gathering.site import Site
+from ci_agent.policy.gathering.workplaces import other_folders, resolve_folder
 from ci_agent.policy.protected import UNKNOWN_NAMES
 from ci_agent.policy.words import Word, literal_word
 from ci_agent.urls import InvalidUrlError, parse_url
@@ -71,7 +72,7 @@ def read_run(
     reading.spend_combinations(effects.tried)
     perhaps: list[FileFact] = []
     workplace = _workplace(reading.site, effects, place)
-    for fact in possible_files(reading.site, effects.anything, workplace, whole=not effects.known):
+    for fact in _possible(reading, effects, scene, workplace):
         if isinstance(fact, FileFact) and fact.effect == "read" and reading.site.workspace.contains(fact.path):
             perhaps.append(fact)
         else:
@@ -97,6 +98,17 @@ def read_run(
         relocated=_relocated(reading.site, words, effects, place) if effects.code else (),
     )
     return Run(command, effects, tuple(fact for fact in (*found, *requests) if isinstance(fact, UnknownFact)))
+
+
+def _possible(reading: Reading, effects: Effects, scene: Scene, workplace: Place) -> Iterator[FileFact | UnknownFact]:
+    yield from possible_files(reading.site, effects.anything, workplace, whole=not effects.known)
+    if effects.elsewhere and effects.anything:
+        folders = other_folders(reading, effects, scene)
+        if isinstance(folders, UnknownFact):
+            yield folders
+            return
+        for folder in folders:
+            yield from possible_files(reading.site, effects.anything, workplace._replace(folder=folder))
 
 
 def _program_seen_from_root(site: Site, program: str, folder: Path) -> Spellings | None:
@@ -149,18 +161,6 @@ def _word_seen_from_root(site: Site, text: str, begins: int, folder: Path) -> Sp
         return None
     seen = _seen_from_root(site, text[begins:], folder)
     return None if seen is None else tuple(text[:begins] + path for path in seen)
-
-
-def resolve_folder(site: Site, folder: Word, place: Place) -> Path | None:
-    """Where a program works that is told so; None when it is not known."""
-    texts = possible_texts(folder, place)
-    if texts is None or len(texts) != 1 or place.folder is None:
-        return None
-    place.budget.spend_path(texts[0])
-    try:
-        return site.workspace.resolve(texts[0], start=place.folder)
-    except InvalidPathError:
-        return None
 
 
 def _expanded(words: tuple[Word, ...], place: Place) -> tuple[Word, ...]:

@@ -40,6 +40,8 @@ class Reading:
     characters: int = MAX_CHARACTERS
     folders: dict[tuple[Path | None, str | None], tuple[Path | None, str | None]] = field(default_factory=dict)
     """Where `cd` has led, by where it started and what it was told."""
+    packages: list[Path] | None = None
+    """Folders that hold a package, when that has been asked."""
     asks: bool = True
     """Whether it may be looked up what some commands print."""
     asked: list[Asked] = field(default_factory=list)

@@ -12,7 +12,7 @@ from ci_agent.policy.effects import FileEffect, FileUse, InnerCommand
 from ci_agent.policy.facts import ExecFact, Fact, FileFact, Origin, Span, UnknownFact
 from ci_agent.policy.gathering.absent_places import is_absent, is_made, unless_absent
 from ci_agent.policy.gathering.answers import answer, is_stale
-from ci_agent.policy.gathering.exec_facts import Run, linked, read_run, resolve_folder
+from ci_agent.policy.gathering.exec_facts import Run, linked, read_run
 from ci_agent.policy.gathering.file_facts import Place, possible_texts, reaches_no_file, use_facts, which_file
 from ci_agent.policy.gathering.found_names import certain
 from ci_agent.policy.gathering.indexed_files import goes_by_index, index_stays
@@ -24,6 +24,7 @@ from ci_agent.policy.gathering.stale_paths import stale_paths
 from ci_agent.policy.gathering.touched_files import with_touched_files
 from ci_agent.policy.gathering.unhidden_files import STEERING, ignore_files_stay, passes_hidden_by
 from ci_agent.policy.gathering.untracked_files import with_unsure_ignored
+from ci_agent.policy.gathering.workplaces import other_folders, resolve_folder, stale_packages
 from ci_agent.policy.shell.program import (
     BoundExceededError,
     Command,
@@ -97,6 +98,7 @@ def _facts(reading: Reading, text: str) -> tuple[Fact, ...]:
     try:
         facts.extend(_script(reading, text, Scene(site.workspace.root)))
         facts.extend(stale_paths(facts, reading.budget))
+        facts.extend(stale_packages(reading, facts))
         facts = list(with_touched_files(site, with_unsure_ignored(with_landings(site, facts, reading.budget))))
     except BoundExceededError as error:
         facts.append(UnknownFact(str(error), code="limit", argument="command"))
@@ -260,10 +262,18 @@ def _run(
         # A transparent wrapper leaves what is redirected to it to the command that it starts.
         yield from inputs
     yield from run.unknown
-    for inner in run.effects.commands:
-        yield from _inner_command(reading, run, inner, scene, span)
-    for script in run.effects.scripts:
-        yield from _inner_script(reading, run, script, scene)
+    scenes = [scene]
+    if run.effects.elsewhere and (run.effects.commands or run.effects.scripts):
+        folders = other_folders(reading, run.effects, scene)
+        if isinstance(folders, UnknownFact):
+            yield folders
+            return
+        scenes += [scene._replace(folder=folder) for folder in folders]
+    for where in scenes:
+        for inner in run.effects.commands:
+            yield from _inner_command(reading, run, inner, where, span)
+        for script in run.effects.scripts:
+            yield from _inner_script(reading, run, script, where)
 
 
 def _inner_command(reading: Reading, run: Run, inner: InnerCommand, scene: Scene, span: Span) -> Iterator[Fact]:

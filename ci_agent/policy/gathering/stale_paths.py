@@ -30,9 +30,8 @@ _GIT_UNPACKS: Final = frozenset(
     | {"reset", "restore", "revert", "sparse-checkout", "stash", "submodule", "switch"}
 )
 """Its commands that change files of the working tree, and so may put a link in the place of any."""
-_GIT_ONLY_SHOWS: Final = frozenset(
-    {"list", "show", "--check", "--stat", "--numstat", "--summary", "status", "--cached"}
-)
+_GIT_ONLY_SHOWS: Final = frozenset({"stash list", "stash show", "submodule foreach", "submodule status"})
+_ONLY_SHOWING: Final = frozenset({"--check", "--stat", "--numstat", "--summary", "--cached"})
 _GIT_TAKES_VALUE: Final = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env"})
 _ODD: Final = re.compile(r"""[^!-~]|['"\\*?\[\]]""")
 _LINK_OPTION: Final = re.compile(r"-[A-Za-z]*[ls]|--(link|symbolic-link|links)")
@@ -216,8 +215,11 @@ def changes_working_tree(name: str, command: ExecFact) -> bool:
     if subcommand == "reset":
         return any(text.startswith("--") and len(text) > 2 for text in texts)
     # A new branch where one stands changes no file.
-    is_new_branch = subcommand in ("checkout", "switch") and re.fullmatch(r"-[bBcC] \S+", " ".join(texts[-2:]))
-    return not is_new_branch and _GIT_ONLY_SHOWS.isdisjoint(texts)
+    if re.fullmatch(r"(checkout|switch) -[bBcC] \S+", " ".join(texts[-3:])):
+        return False
+    behind = texts[texts.index(subcommand) + 1 :]
+    options = behind[: behind.index("--")] if "--" in behind else behind
+    return f"{subcommand} {behind[0] if behind else ''}" not in _GIT_ONLY_SHOWS and _ONLY_SHOWING.isdisjoint(options)
 
 
 def checks_out_by_another_name(name: str, command: ExecFact) -> bool:

@@ -13,7 +13,10 @@ _NO_FILES = frozenset({"-", "/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stde
 _STANDARD_INPUT = frozenset({"-", "/dev/stdin", "/dev/fd/0"})
 CODE_FROM_INPUT = "runs the code that it reads from its input"
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-_VERSION = re.compile(r"(?:[A-Za-z]+[@-]?)?[0-9]+(?:\.[0-9]+)*(?:t|-dev|(?:-[a-z0-9_]+){3})?|latest")
+_VERSION = re.compile(
+    r"(?:[A-Za-z]+[@-]?)?[0-9]+(?:\.[0-9]+)*(?:t|-dev|(?:-[a-z0-9_]+){3})?|latest"
+    r"|(?:stable|beta|nightly)(?:-[0-9]{4}-[0-9]{2}-[0-9]{2})?(?:(?:-[a-z0-9_]+){3,4})?"
+)
 _PLAIN_NAME = re.compile(r"@?[A-Za-z0-9][A-Za-z0-9_@:,-]*")
 
 
@@ -32,6 +35,7 @@ class Draft:
     tracked: list[Tracked] = field(default_factory=list)
     untracked: list[FileUse] = field(default_factory=list)
     anything: list[Word] = field(default_factory=list)
+    elsewhere: list[Word | None] = field(default_factory=list)
     transparent: bool = False
     folder: Word | None = None
     problem: str | None = None
@@ -112,6 +116,7 @@ class Draft:
             may_be_options=tuple(self.may_be_options),
             code=tuple(self.code),
             anything=tuple(self.anything),
+            elsewhere=tuple(self.elsewhere),
             tracked=tuple(self.tracked),
             untracked=tuple(self.untracked),
             problem=self.problem,

@@ -19,6 +19,7 @@ from ci_agent.policy.programs.draft import (
 )
 from ci_agent.policy.programs.languages import find_reader
 from ci_agent.policy.programs.languages.contents import read_printed
+from ci_agent.policy.programs.languages.launchers import doubt_shell_text
 from ci_agent.policy.programs.load import find_profile, load_profile
 from ci_agent.policy.programs.operands import apply_operands
 from ci_agent.policy.programs.options import Found, Operand, Parsed, begins_option, parse, tail
@@ -33,6 +34,9 @@ SYSTEM_FOLDERS = frozenset({"/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr
 _FOLDERS_ADD_UP = frozenset({"make", "ruby"})
 """To these, a second `-C` is relative to the first; to others it may stand in its place."""
 
+_OF_PACKAGES = frozenset({"npm", "npx", "pnpm", "bun"})
+_SHELL_MODE = ("-c", "--shell-mode")
+_ANOTHER_FOLDER = frozenset({"--prefix", "-C"})
 _OTHER_FOLDERS = frozenset(
     ("-w", "--workspace", "-ws", "--workspaces", "-r", "--recursive", "-F", "--filter", "--filter-prod")
 )
@@ -147,11 +151,22 @@ def _interpret(words: tuple[Word, ...], input_names: tuple[Word, ...] | None) ->
     draft = Draft(input_names=input_names)
     for level in levels:
         _apply(level, draft, last=level is levels[-1])
-    if draft.commands and levels[0].profile.name in ("npm", "pnpm"):
-        for found in levels[0].options:
-            if found.option.name in _OTHER_FOLDERS:
-                draft.hazard(found.at, "runs the command in other folders")
+    if levels[0].profile.name in _OF_PACKAGES:
+        for found in chain.from_iterable(level.options for level in levels):
+            _go_elsewhere(found, draft)
+        if any(level.has(*_SHELL_MODE) for level in levels) and levels[0].profile.name == "pnpm":
+            doubt_shell_text(draft, list(chain.from_iterable(command.words for command in draft.commands)))
     return draft.finished()
+
+
+def _go_elsewhere(found: Found, draft: Draft) -> None:
+    name = found.option.name
+    if name in _OTHER_FOLDERS:
+        draft.elsewhere.append(None)
+        if draft.commands or draft.scripts:
+            draft.hazard(found.at, "runs the command in other folders")
+    elif name in _ANOTHER_FOLDER and found.option.meaning == "load" and found.value is not None:
+        draft.elsewhere.append(found.value)
 
 
 def _each_alternative(words: tuple[Word, ...], input_names: tuple[Word, ...] | None) -> Effects | None:
@@ -181,6 +196,7 @@ def _together(all_effects: list[Effects]) -> Effects:
         may_be_options=_union(effects.may_be_options for effects in all_effects),
         code=_union(effects.code for effects in all_effects),
         anything=_union(effects.anything for effects in all_effects),
+        elsewhere=_union(effects.elsewhere for effects in all_effects),
         tracked=_union(effects.tracked for effects in all_effects),
         untracked=_union(effects.untracked for effects in all_effects),
         known=all(effects.known for effects in all_effects),

@@ -57,6 +57,11 @@ def decided(policy: MakePolicy, put: Put) -> Policy:
         "git reset --hard && wc src/a",
         "git restore src/a && cat src/a",
         "git switch other && echo x > src/a",
+        "git checkout status && cat src/a",
+        "git switch list && cat src/a",
+        "git checkout other -b new && cat src/a",
+        "git checkout other -- --stat && cat src/a",
+        "git stash apply list && cat src/a",
     ],
 )
 def test_what_is_unpacked_is_not_used_in_the_same_call(decided: Policy, command: str) -> None:

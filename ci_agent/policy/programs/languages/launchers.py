@@ -12,6 +12,7 @@ from ci_agent.policy.words import Word, literal_word
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
 _OTHER_NAME = "a program under another name may do something else"
+_PLAIN_WORD = re.compile(r"[A-Za-z0-9_./:=@%+,-]+")
 _PLAIN_TEXT = re.compile(r"[A-Za-z0-9_ \t./:=@%+,-]*")
 """Text that `env -S` splits at blanks and leaves alone otherwise."""
 
@@ -66,6 +67,25 @@ def read_everywhere(parsed: Parsed, draft: Draft) -> None:
     draft.elsewhere.append(None)
     if parsed.operands:
         draft.hazard(parsed.start - 1, "runs the command in other folders")
+    doubt_shell_text(draft, [operand.word for operand in parsed.operands])
+
+
+def doubt_shell_text(draft: Draft, words: Sequence[Word]) -> None:
+    """Of programs that put the words together again, and have a shell read the whole."""
+    if not all(word.literal is not None and _PLAIN_WORD.fullmatch(word.text) for word in words):
+        draft.doubt("a shell reads the command once more: use plain words, or put it into a script")
+
+
+def read_submodule_command(parsed: Parsed, draft: Draft) -> None:
+    """`git submodule foreach COMMAND`, `git submodule foreach 'SHELL TEXT'`."""
+    draft.elsewhere.append(None)
+    words = [operand.word for operand in parsed.operands]
+    if words:
+        draft.hazard(parsed.start - 1, "runs the command in other folders")
+    if len(words) == 1:
+        draft.script(words[0])
+    else:
+        draft.run(words)
 
 
 def read_packages(_parsed: Parsed, draft: Draft) -> None:
