@@ -9,6 +9,15 @@ FileEffect: TypeAlias = Literal["list", "read", "write", "delete"]
 a rule that denies reading does not concern it."""
 
 
+class Exclusion(NamedTuple):
+    """What one of git's pathspecs leaves out for certain (`:!docs`)."""
+
+    pattern: str
+    """Paths, as a regular expression, relative to where git works."""
+    from_top: bool = False
+    """Relative to the top of the working tree (`:!/docs`)."""
+
+
 class FileUse(NamedTuple):
     effect: FileEffect
     path: Word
@@ -24,6 +33,7 @@ class FileUse(NamedTuple):
     """For a recursive write: it changes what is there and puts nothing new there (`chmod -R`)."""
     from_top: bool = False
     """Relative to the top of the working tree that the folder is in (`:/path` of git)."""
+    excluded: tuple[Exclusion, ...] = ()
 
 
 class Tracked(NamedTuple):
@@ -36,6 +46,7 @@ class Tracked(NamedTuple):
     """When one of these is the path of something, only what is named is meant."""
     changed: bool = False
     """None that is as the index has it."""
+    excluded: tuple[Exclusion, ...] = ()
     submodules: bool = False
     """All that lies in the submodules, and nothing else."""
 

@@ -22,6 +22,10 @@ class Selection:
     """What git tracks is among them, even if the disk does not hold it."""
     indexed: bool = False
     """Nothing else is among them than what git's index names."""
+    stored: bool = False
+    """Git takes them from what it has stored: also those that the disk does not hold, and no link is followed."""
+    excluded: tuple[str, ...] = ()
+    """Absolute paths, as regular expressions, that are not among those that are indexed."""
     unhidden: bool = False
     """Names that begin with a dot are not among them, unless an ignore file takes them in."""
     listed: bool = False

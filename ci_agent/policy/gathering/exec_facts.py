@@ -14,6 +14,7 @@ from ci_agent.policy.gathering.followed_links import follows_links, links_among,
 from ci_agent.policy.gathering.found_names import certain, may_be_option
 from ci_agent.policy.gathering.indexed_files import indexed_beneath
 from ci_agent.policy.gathering.of_repositories import unnamed_files
+from ci_agent.policy.gathering.pathspec_reads import with_stored
 from ci_agent.policy.gathering.possible_files import possible_files
 from ci_agent.policy.gathering.reading import Reading, Scene
 from ci_agent.policy.gathering.site import Site
@@ -194,10 +195,16 @@ def _files(
     place = _workplace(site, effects, place)
     found_in = [base for word in words for base in word.beneath]
     follows = follows_links(words) if any(use.recursive for use in effects.files) else False
-    for use in effects.files:
-        at = place.at(scene.span(use.path.span))
-        found = use.path in found_in
-        for fact in use_facts(site, use, at):
+    for each in effects.files:
+        at = place.at(scene.span(each.path.span))
+        found = each.path in found_in
+        use = each
+        if each.selection.stored:
+            use = with_stored(site, each, words, place, plainly=not scene.inherited)
+        for known in use_facts(site, use, at):
+            fact = known
+            if use.selection.stored and isinstance(known, FileFact):
+                fact = known._replace(tracked=True)
             yield fact
             unpacked = use.recursive and use.effect == "write" and unpacks(words)
             if isinstance(fact, FileFact) and (found or follows or unpacked):

@@ -1,6 +1,7 @@
 """What of a folder is in git's index: the files that git names, whatever else lies beside them."""
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -32,7 +33,18 @@ def indexed_beneath(folder: Path, selection: Selection, budget: DiskBudget) -> l
     if not selection.indexed or budget.index_changes:
         return None
     wanted = _wanted(folder, selection, budget)
-    return None if wanted is None else _on_disk(folder, wanted, budget)
+    return None if wanted is None else _on_disk(folder, wanted, budget, follows=not selection.stored)
+
+
+def is_picked(top: Path, name: str, selection: Selection) -> bool:
+    """Whether a path in the index of a working tree belongs to a selection."""
+    endings = selection.endings
+    fits = not endings or any(part.casefold().endswith(endings) for part in name.split("/"))
+    return fits and not (selection.excluded and _is_excluded(f"{top}/{name}", selection))
+
+
+def _is_excluded(path: str, selection: Selection) -> bool:
+    return any(re.fullmatch(pattern, path, re.DOTALL) for pattern in selection.excluded)
 
 
 class _Wanted:
@@ -61,17 +73,13 @@ def _wanted(folder: Path, selection: Selection, budget: DiskBudget) -> _Wanted |
             return None
         budget.spend_entries(len(names))
         above = f"{folder.relative_to(top)}/" if folder != top else ""
-        paths += [name for name in names if _fits(name, selection)]
-        paths += [name.removeprefix(above) for name in paths if above and name.startswith(above)]
+        picked = [name for name in names if is_picked(top, name, selection)]
+        paths += [] if above and selection.stored else picked
+        paths += [name.removeprefix(above) for name in picked if above and name.startswith(above)]
     return _Wanted([fold(path) for path in paths]) if tops else None
 
 
-def _fits(name: str, selection: Selection) -> bool:
-    endings = selection.endings
-    return not endings or any(part.casefold().endswith(endings) for part in name.split("/"))
-
-
-def _on_disk(folder: Path, wanted: _Wanted, budget: DiskBudget) -> list[tuple[Names, Listing]] | None:
+def _on_disk(folder: Path, wanted: _Wanted, budget: DiskBudget, *, follows: bool) -> list[tuple[Names, Listing]] | None:
     found: list[tuple[Names, Listing]] = []
     pending: list[tuple[str, Names, str]] = [(str(folder), (), "")]
     while pending:
@@ -82,6 +90,8 @@ def _on_disk(folder: Path, wanted: _Wanted, budget: DiskBudget) -> list[tuple[Na
             place = f"{key}/{name}" if key else name
             if os.path.isdir(entry.path):
                 # A submodule, or a link that leads to other files than git knows.
+                if entry.is_symlink() and not follows:
+                    continue
                 if entry.is_symlink() or place in wanted.files:
                     return None
                 pending.append((entry.path, (*above, entry.name), place))

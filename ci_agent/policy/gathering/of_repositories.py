@@ -6,11 +6,13 @@ No rule need grant what is done to them; a rule that forbids it forbids the comm
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from ci_agent.policy.effects import Effects, Tracked
 from ci_agent.policy.facts import FileFact
 from ci_agent.policy.gathering.file_facts import Place, possible_texts, use_facts
+from ci_agent.policy.gathering.pathspec_reads import excluded_paths
 from ci_agent.policy.gathering.repositories import top_of
 from ci_agent.policy.gathering.site import Site
 from ci_agent.policy.programs.pathspecs import WORK_TREE
@@ -42,6 +44,7 @@ def unnamed_files(
         path = _beneath(site, each, place, top)
         if each.beneath is None or not os.path.isfile(path):
             touched = () if each.changed and by_index else None
+            excluded = excluded_paths(site, each.excluded, words, place, plainly=plainly)
             yield FileFact(
                 each.effect,
                 path,
@@ -50,7 +53,7 @@ def unnamed_files(
                 recursive=True,
                 argument=place.argument,
                 span=place.span,
-                selection=WORK_TREE,
+                selection=replace(WORK_TREE, excluded=excluded) if excluded else WORK_TREE,
                 tracked=True,
                 touched=touched,
             )

@@ -1,6 +1,7 @@
 """What git tracks: the top of a working tree, and the names in its index."""
 
 import os
+import re
 import stat
 import struct
 from functools import lru_cache
@@ -18,12 +19,24 @@ _MAX_LINK_BYTES: Final = 8_192
 _EXTENDED: Final = 0x4000
 _UNUSUAL: Final = 0x70
 """Of the first byte of an entry's flags: further flags, and the stage of an unfinished merge."""
+_HEAD: Final = re.compile(r"ref: *refs/[^\0\n]+|[0-9a-f]{40}|[0-9a-f]{64}")
 _STAT: Final = struct.Struct(">IIIIII")
 
 
 def top_of(folder: Path) -> Path | None:
     """The working tree that a folder is in; None when it is in none."""
     return next((each for each in (folder, *folder.parents) if os.path.lexists(each / ".git")), None)
+
+
+def is_repository(top: Path) -> bool:
+    """Whether git takes the folder for a working tree's top: otherwise it looks further up."""
+    folder = git_folder(top)
+    try:
+        head = read_regular_file(folder / "HEAD", _MAX_LINK_BYTES).decode()
+    except (OSError, ValueError):
+        return False
+    holds_objects = (folder / "objects").is_dir() and (folder / "refs").is_dir()
+    return _HEAD.fullmatch(head.strip()) is not None and (holds_objects or (folder / "commondir").is_file())
 
 
 def tracked_names(top: Path) -> tuple[str, ...] | None:

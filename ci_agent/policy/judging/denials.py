@@ -3,6 +3,7 @@
 import os
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
@@ -14,7 +15,7 @@ from ci_agent.policy.compiled.rule_index import SHARED_DENIES, FileDenies, RuleI
 from ci_agent.policy.disk import DiskBudget, Entry, Listing, walk
 from ci_agent.policy.effects import FileEffect
 from ci_agent.policy.facts import ExecFact, Fact, FileFact, NetFact, ToolFact, UnknownFact
-from ci_agent.policy.gathering.indexed_files import indexed_beneath
+from ci_agent.policy.gathering.indexed_files import indexed_beneath, is_picked
 from ci_agent.policy.gathering.repositories import is_unchanged, top_of, tracked_names
 from ci_agent.policy.gathering.second_names import SecondNames
 from ci_agent.policy.gathering.tool_facts import FILE_TOOLS
@@ -173,6 +174,9 @@ class Denials:
             top = top_of(fact.path) if fact.tracked else None
             tracked = None if top is None else tracked_names(top)
             found = self._beneath(denies, fact) if tracked is None else self._of_tracked(denies, fact, tracked)
+            if tracked is not None and fact.selection.stored:
+                # On the disk, its files have other names too.
+                found = chain(found, self._beneath(denies, fact))
             self.answers[question] = next(found, None)
         answer = self.answers[question]
         if answer is not None:
@@ -186,7 +190,7 @@ class Denials:
         within = "" if fact.path == top else f"{fact.path.relative_to(top)}/"
         folders: dict[str, list[str]] = {}
         for name in names:
-            if f"{name}/".startswith(within):
+            if f"{name}/".startswith(within) and is_picked(top, name, fact.selection):
                 folder, _, last = name.rpartition("/")
                 folders.setdefault(folder, []).append(last)
         for folder, lasts in folders.items():

@@ -1,10 +1,13 @@
 """What git prints of the files that it tracks, without a word that names them."""
 
 import re
+from dataclasses import replace
 
-from ci_agent.policy.effects import Tracked
+from ci_agent.policy.effects import Exclusion, Tracked
 from ci_agent.policy.programs.draft import Draft
+from ci_agent.policy.programs.exclusions import exclusions
 from ci_agent.policy.programs.options import Operand, Parsed
+from ci_agent.policy.programs.pathspecs import WORK_TREE
 from ci_agent.policy.programs.profile import Prints
 from ci_agent.policy.shell.printed_words import HASH
 
@@ -37,6 +40,8 @@ _OF_CHANGES = frozenset(
 )
 """With these alone, `git diff` prints of a file that changed nothing of another one."""
 _FROM_TOP = re.compile(r":(?:/|\(top\))[^./:*?\[(].*")
+_BY_INDEX = frozenset({"git diff", "git log", "git show", "git grep"})
+_NOT_BY_INDEX = ("--untracked", "--no-index", "--no-exclude-standard", "--recurse-submodules")
 _MAGIC = re.compile(r":[!^/(:]")
 """To git no path in the index, but a pattern for paths, unless there is a file of such a name."""
 _ID = re.compile(r"(?:.*-g)?[0-9A-Fa-f]{4,64}(?:\^\{\w*\})*")
@@ -48,12 +53,27 @@ _NAMES = ("-l", "-L", "-q", "-c", "--files-with-matches", "--name-only", "--file
 def read_printed(parsed: Parsed, draft: Draft) -> None:
     """All that is tracked may be printed, unless the operands say which files are meant."""
     prints = parsed.profile.prints
+    excluded = exclusions(parsed)
+    if parsed.profile.name in _BY_INDEX and parsed.operands:
+        _take_from_index(parsed, draft, excluded)
     if prints is not None and _prints(parsed, prints):
         candidates = _narrowing(parsed)
         if candidates is not None:
             named = tuple(operand.word for operand in candidates)
             changed = parsed.profile.name == "git diff" and _compares_with_index(parsed)
-            draft.tracked.append(Tracked(unless_there=named, changed=changed))
+            draft.tracked.append(Tracked(unless_there=named, changed=changed, excluded=excluded))
+
+
+def _take_from_index(parsed: Parsed, draft: Draft, excluded: tuple[Exclusion, ...]) -> None:
+    """Of the folders that are named, what lies there and is not tracked is not read."""
+    if parsed.has(*_NOT_BY_INDEX) or not all(found.option.name in parsed.profile.options for found in parsed.options):
+        return
+    draft.files = [
+        use._replace(selection=replace(use.selection, indexed=True, stored=True), excluded=excluded)
+        if use.effect == "read" and use.recursive and use.selection.without == WORK_TREE.without
+        else use
+        for use in draft.files
+    ]
 
 
 def _compares_with_index(parsed: Parsed) -> bool:
