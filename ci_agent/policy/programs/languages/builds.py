@@ -20,8 +20,8 @@ _HARMLESS_X = re.compile(
     r"(?:dev|utf8|importtime|faulthandler|showrefcount|no_debug_ranges|frozen_modules|tracemalloc|int_max_str_digits"
     r"|gil|warn_default_encoding|cpu_count|context_aware_warnings|thread_inherit_context)(?:=[a-z0-9]*)?"
 )
-_SPLITS_BY_CODE = re.compile(r"""(?P<mark>[/'"]).*?(?P=mark).""", re.DOTALL)
-"""perl takes what stands between two of these, and behind them, as it is."""
+_SPLITS_BY_CODE = re.compile(r"""(?P<mark>[/'"])(?:.*?(?P=mark).|.*[@$]|.*\(\?)""", re.DOTALL)
+"""perl takes what stands between two of these, and behind them, as it is: inside, too, code may stand."""
 _MAGIC_NAME = re.compile(r"^\s*[|<>+&]|\|\s*$")
 
 
@@ -118,6 +118,7 @@ def read_go_mod(parsed: Parsed, draft: Draft) -> None:
 
 def read_cmake(parsed: Parsed, draft: Draft) -> None:
     """Cache entries that are usually switches may be given paths; behind `--` are options of the build tool."""
+    read_ctest(parsed, draft)
     for found in parsed.options:
         value = (found.value.text if found.value else "").rpartition("=")[2]
         if found.option.name.startswith("-D") and not _PLAIN_VALUE.fullmatch(value):
@@ -126,6 +127,13 @@ def read_cmake(parsed: Parsed, draft: Draft) -> None:
         behind = parsed.dash_dash is not None and operand.at > parsed.dash_dash
         if behind and not _TOOL_SWITCH.fullmatch(operand.word.literal or ""):
             draft.hazard(operand.at, "is an option of the build tool")
+
+
+def read_ctest(parsed: Parsed, draft: Draft) -> None:
+    """What it has to say of itself, it writes to a file that is named."""
+    for operand in parsed.operands if parsed.has("-help", "-help-*", "-version") else ():
+        draft.hazard(operand.at, HAZARDS["write"])
+        draft.use("write", operand.word)
 
 
 _SBT_TASK = re.compile(r"(?!(?:eval|set|shell|console\w*|apply|iflast|onFailure)$)[~+]{0,2}[A-Za-z0-9_./:-]+")
@@ -180,6 +188,13 @@ def read_interpreter(parsed: Parsed, draft: Draft) -> None:
         draft.doubt(f"the code that {parsed.profile.name} reads from its input is not known: put it in a file")
 
 
+def read_toolchain(parsed: Parsed, draft: Draft) -> None:
+    """`rustup run TOOLCHAIN COMMAND`: a toolchain may be a folder with programs."""
+    for operand in parsed.operands[:1]:
+        if not is_version(operand.word):
+            draft.hazard(operand.at, HAZARDS["version"])
+
+
 def read_python_versions(parsed: Parsed, draft: Draft) -> None:
     """`uv python find REQUEST`: what is no version may be an interpreter, which is run to be asked."""
     for operand in parsed.operands[1:]:
@@ -232,7 +247,18 @@ def read_compiler(parsed: Parsed, draft: Draft) -> None:
         and not parsed.has("-outDir", "-outFile", "-emit")
     ):
         draft.use("write", literal_word("." if parsed.has("-c", "-S") else emits))
+    if parsed.profile.name == "rustc":
+        _use_emitted(parsed, draft)
     read_argument_files(parsed, draft)
+
+
+def _use_emitted(parsed: Parsed, draft: Draft) -> None:
+    """`--emit link=FILE,dep-info=FILE` and `--print KIND=FILE`."""
+    for index, value in parsed.values("--emit", "--print"):
+        for kind in value.text.split(",") if value.literal is not None else ("=",):
+            if "=" in kind:
+                draft.hazard(index, HAZARDS["write"])
+                draft.use("write", literal_word(kind.partition("=")[2], value.span))
 
 
 def read_argument_files(parsed: Parsed, draft: Draft) -> None:

@@ -32,7 +32,7 @@ def read_database(parsed: Parsed, draft: Draft) -> None:
     for found in parsed.options:
         if found.option.meaning == "reach" and _stays_here(found) and _is_alone(parsed, found):
             draft.hazards.pop(found.at, None)
-    for operand in parsed.operands[:1]:
+    for operand in parsed.operands[: parsed.profile.name != "pg_restore"]:
         if not (_is_name(operand.word) or _is_local_url(operand.word)):
             draft.hazard(operand.at, HAZARDS["reach"])
 
