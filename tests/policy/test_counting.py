@@ -1,14 +1,11 @@
-from collections.abc import Callable
+from policy_calls import MakePolicy
 
 from ci_agent.cancellation import CancelToken
 from ci_agent.hooks import Decision, ProposedToolCall
 from ci_agent.json_types import JsonObject
 from ci_agent.messages import ToolCall
 from ci_agent.policy.counting import CallCounter, create_before_tool_call
-from ci_agent.policy.decide import Policy
 from ci_agent.tool import OnUpdate, Tool, ToolResult
-
-MakePolicy = Callable[..., Policy]
 
 
 def effects(counter: CallCounter, *commands: str) -> list[str]:

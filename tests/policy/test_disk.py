@@ -3,13 +3,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from policy_calls import MakePolicy
 
 from ci_agent.policy.decide import Policy
 from ci_agent.policy.disk import MAX_ENTRIES, MAX_ENTRIES_ABROAD, DiskBudget, walk
 from ci_agent.policy.shell.program import BoundExceededError
 from ci_agent.workspace import Workspace
-
-MakePolicy = Callable[..., Policy]
 
 
 @pytest.fixture

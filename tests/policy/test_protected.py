@@ -1,19 +1,16 @@
 """What no wildcard reaches, and what no rule reaches."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from policy_calls import MakePolicy, Put, bash
 
 from ci_agent.hooks import Decision
 from ci_agent.policy.decide import Policy, compile_policy
 from ci_agent.policy.file.load import load_policy_source
 from ci_agent.policy.protected import Surroundings
 from ci_agent.workspace import Workspace, enters_kernel_folder
-
-MakePolicy = Callable[..., Policy]
-Put = Callable[..., Path]
 
 EVERYTHING = """
     - {id: files, allow: [read, write, edit, grep, find, ls], path: ["**", "/**"]}
@@ -29,10 +26,6 @@ SPELLED = """
 
 def write(policy: Policy, path: str) -> Decision:
     return policy.decide("write", {"path": path, "content": ""})
-
-
-def bash(policy: Policy, command: str) -> Decision:
-    return policy.decide("bash", {"command": command})
 
 
 @pytest.mark.parametrize(

@@ -1,29 +1,20 @@
 """Ways around what is protected, each found by running the real programs: named as attacks, held by their denial."""
 
 import os
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
+from policy_calls import MakePolicy, Put, bash
 
-from ci_agent.hooks import Decision
 from ci_agent.policy.decide import Policy, compile_policy
 from ci_agent.policy.file.load import load_policy_source
 from ci_agent.policy.protected import Surroundings
 from ci_agent.workspace import Workspace
-
-MakePolicy = Callable[..., Policy]
-Put = Callable[..., Path]
 
 EVERYTHING = """
     - {id: files, allow: [read, write, edit, grep, find, ls], path: [".", "**"]}
     - {id: shell, allow: bash, command: "**", paths: [".", "**"]}
     - {id: spelled, allow: bash, command: ["git **", "sed -i **"], paths: [".", "**"]}
 """
-
-
-def bash(policy: Policy, command: str) -> Decision:
-    return policy.decide("bash", {"command": command})
 
 
 @pytest.mark.parametrize("name", ["sub/.git", "sub/.git/config", "sub/.github/workflows/x.yml"])

@@ -1,16 +1,12 @@
 """Arrays whose elements are spelled, or are the lines that another command prints; names that `printf` hands on."""
 
 import subprocess
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
+from policy_calls import MakePolicy, Put
 
 from ci_agent.policy.decide import Policy
 from ci_agent.workspace import Workspace
-
-MakePolicy = Callable[..., Policy]
-Put = Callable[..., Path]
 
 _RULES = """
 - id: tools

@@ -3,10 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-
-from ci_agent.policy.decide import Policy
-
-MakePolicy = Callable[..., Policy]
+from policy_calls import MakePolicy
 
 COMMANDS = r"""
 - id: run

@@ -1,22 +1,20 @@
 """Whatever fails while deciding is a denial that says so."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
+from policy_calls import MakePolicy
 
 from ci_agent.hooks import Decision
 from ci_agent.policy import decide as decide_module
 from ci_agent.policy.compiled import coverage, fitting, net
-from ci_agent.policy.decide import Policy, compile_policy
+from ci_agent.policy.decide import compile_policy
 from ci_agent.policy.file.load import load_policy_source
 from ci_agent.policy.gathering import file_facts
 from ci_agent.policy.judging import denials, grants, judge, judge_arguments
 from ci_agent.policy.matchers import reach, regexes
 from ci_agent.workspace import Workspace
-
-MakePolicy = Callable[..., Policy]
 
 RULES = """
     - {id: files, allow: [read, write, edit, grep, find, ls]}

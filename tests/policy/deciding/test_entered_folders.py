@@ -1,14 +1,9 @@
 """Loops that enter the folders which a glob becomes."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
+from policy_calls import MakePolicy, Put
 
 from ci_agent.policy.decide import Policy
-
-MakePolicy = Callable[..., Policy]
-Put = Callable[..., Path]
 
 RULES = """
 - {id: programs, allow: bash, command: ["{npm,cat,ls,echo,rm} **", "cd *"], paths: [".", "packages/**", "src/**", src]}

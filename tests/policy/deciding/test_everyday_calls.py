@@ -1,15 +1,11 @@
 """Calls of the shell as coding agents and CI steps make them, in a repository, under rules that a user would write."""
 
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-from ci_agent.policy.decide import Policy
-
-MakePolicy = Callable[..., Policy]
-Put = Callable[..., Path]
+from policy_calls import MakePolicy, Put
 
 _HERE = Path(__file__).parent
 _FILES = (_HERE / "everyday_files.txt").read_text(encoding="utf-8").splitlines()

@@ -1,12 +1,8 @@
 """Lines that people type in CI, under a rule for each of their programs and a rule that keeps secrets unread."""
 
-from collections.abc import Callable
 from pathlib import Path
 
-from ci_agent.policy.decide import Policy
-
-MakePolicy = Callable[..., Policy]
-Put = Callable[..., Path]
+from policy_calls import MakePolicy, Put
 
 _LINES = (Path(__file__).parent / "everyday_programs.txt").read_text(encoding="utf-8").splitlines()
 _PROGRAMS = sorted({line.split()[0] for line in _LINES})

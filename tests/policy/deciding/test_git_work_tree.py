@@ -1,16 +1,12 @@
 """What git changes in a working tree as a whole: its own folders, and repositories beneath, are none of it."""
 
 import subprocess
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
+from policy_calls import MakePolicy, Put
 
 from ci_agent.policy.decide import Policy
 from ci_agent.workspace import Workspace
-
-MakePolicy = Callable[..., Policy]
-Put = Callable[..., Path]
 
 _RULES = """
 - {id: any, allow: bash, command: ["git **"], paths: [".", "**"]}

@@ -1,12 +1,7 @@
 """`has` of a deny rule: the word alone, in a cluster, with a value, cut short; in doubt it is there."""
 
-from collections.abc import Callable
-
 import pytest
-
-from ci_agent.policy.decide import Policy
-
-MakePolicy = Callable[..., Policy]
+from policy_calls import MakePolicy
 
 _FORCE = ("--force", "-f", "--force-with-lease", "--delete", "-d", "--mirror", "+*")
 

@@ -1,14 +1,9 @@
 """Launchers that start a command in another folder: what it reads there is judged there."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
+from policy_calls import MakePolicy, Put
 
 from ci_agent.policy.decide import Policy
-
-MakePolicy = Callable[..., Policy]
-Put = Callable[..., Path]
 
 
 @pytest.fixture

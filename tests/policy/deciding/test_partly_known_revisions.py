@@ -1,16 +1,12 @@
 """Revisions of which only the beginning is known: a `--` behind them says that they are no files."""
 
 import subprocess
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
+from policy_calls import MakePolicy, Put
 
 from ci_agent.policy.decide import Policy
 from ci_agent.workspace import Workspace
-
-MakePolicy = Callable[..., Policy]
-Put = Callable[..., Path]
 
 _RULES = """
 - {id: git, allow: bash, command: ["git **"], paths: [".", "**"]}

@@ -1,16 +1,13 @@
 """What git prints of tracked files that no word names: a rule that denies reading one of them denies the command."""
 
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from policy_calls import MakePolicy, Put
 
 from ci_agent.policy.decide import Policy
 from ci_agent.workspace import Workspace
-
-MakePolicy = Callable[..., Policy]
-Put = Callable[..., Path]
 
 RULES = """
 - {id: any, allow: bash, command: ["git **", "cd *", "xargs **", "wc **", "cat **"]}

@@ -3,15 +3,12 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from policy_calls import MakePolicy
 
-from ci_agent.policy.decide import Policy
 from ci_agent.workspace import Workspace
-
-MakePolicy = Callable[..., Policy]
 
 # Whatever program, wherever in the workspace, but for one file, which is neither read nor written.
 WIDE = """

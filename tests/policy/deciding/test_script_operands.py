@@ -1,14 +1,9 @@
 """A word that names a file whose code runs means the same file as in the rule, whatever the folder it is seen from."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
+from policy_calls import MakePolicy, Put
 
 from ci_agent.policy.decide import Policy
-
-MakePolicy = Callable[..., Policy]
-Put = Callable[..., Path]
 
 COMMANDS = """
 - id: run

@@ -1,12 +1,7 @@
 """An option of consequence that a rule spells, with a wildcard for its value."""
 
-from collections.abc import Callable
-
 import pytest
-
-from ci_agent.policy.decide import Policy
-
-MakePolicy = Callable[..., Policy]
+from policy_calls import MakePolicy
 
 
 def _effect(policy: MakePolicy, pattern: str, command: str) -> str:

@@ -2,14 +2,12 @@
 
 import os
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from policy_calls import MakePolicy
 
 from ci_agent.policy.decide import Policy
-
-MakePolicy = Callable[..., Policy]
 
 STEERING = """
     LESSOPEN LESS TAR_OPTIONS GREP_OPTIONS PYTHONPATH PYTHONSTARTUP PYTHONHOME NODE_OPTIONS NODE_PATH PERL5OPT
@@ -92,6 +90,7 @@ def test_an_everyday_word_may_be_a_variable_unless_programs_get_it(
         "for ((PATH = 10; PATH < 11; PATH++)); do ls; done",
         "exec {PATH}> out; ls",
         "exec {PATH}<<< x; ls",
+        "printf 1234567890%n PATH; ls",
         "{ /bin/true; } {PATH}> out; ls",
         'echo "$(: $((PATH = 10)); ls)"',
     ],

@@ -1,12 +1,7 @@
 """Wrappers that need no rule of their own: what reaches them must be granted all the same."""
 
-from collections.abc import Callable
-
 import pytest
-
-from ci_agent.policy.decide import Policy
-
-MakePolicy = Callable[..., Policy]
+from policy_calls import MakePolicy
 
 RULES = """
 - {id: look, allow: bash, command: ["git status", "cat **"]}

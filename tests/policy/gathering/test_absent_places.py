@@ -1,18 +1,15 @@
 """`"$(git rev-parse --show-toplevel)/NAME"`: where git prints nothing it is `/NAME`, and mostly nothing is there."""
 
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from policy_calls import MakePolicy, Put
 
 from ci_agent.policy.decide import Policy
 from ci_agent.policy.disk import DiskBudget
 from ci_agent.policy.gathering.absent_places import is_absent
 from ci_agent.workspace import Workspace
-
-MakePolicy = Callable[..., Policy]
-Put = Callable[..., Path]
 
 RULES = """
 - {id: any, allow: bash, command: ["{cd,set,ls,cat,git,grep,python3,bash,mkdir,ln,tee,mv,rm} **"]}

@@ -2,16 +2,13 @@
 
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from policy_calls import MakePolicy, Put
 
 from ci_agent.policy.decide import Policy
 from ci_agent.workspace import Workspace
-
-MakePolicy = Callable[..., Policy]
-Put = Callable[..., Path]
 
 PROGRAMS = "{grep,rg,cp,rsync,zip,tar,diff,find,xargs,cat,wc,ruff,mypy,git,ls,scp,mytool,head,cd} **"
 

@@ -1,18 +1,15 @@
 """Files that are named by dates, commits and counts: granted for every name that it may be, forbidden for any."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from policy_calls import MakePolicy, Put
 
 from ci_agent.policy.decide import Policy
 from ci_agent.policy.facts import FileFact
 from ci_agent.policy.matchers.open_names import OPEN
 from ci_agent.workspace import Workspace
-
-MakePolicy = Callable[..., Policy]
-Put = Callable[..., Path]
 
 _RULES = """
 - id: any

@@ -1,15 +1,10 @@
 """Words of programs that have no profile: a link out of the workspace, and a file that a rule forbids reading."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
+from policy_calls import MakePolicy, Put
 
 from ci_agent.policy.decide import Policy
 from ci_agent.workspace import Workspace
-
-MakePolicy = Callable[..., Policy]
-Put = Callable[..., Path]
 
 RULES = """
     - {id: any, allow: bash, command: ["{mytool,batcat,ul,python,make,for,cd} **", "python -m pytest **"]}

@@ -1,16 +1,12 @@
 """A file that a rule forbids is forbidden under its other names too: hard links."""
 
 import os
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
+from policy_calls import MakePolicy, Put
 
 from ci_agent.policy.decide import Policy
 from ci_agent.workspace import Workspace
-
-MakePolicy = Callable[..., Policy]
-Put = Callable[..., Path]
 
 RULES = """
 - {id: any, allow: bash, command: ["{cat,grep,ln,cp,rsync,mytool,tar,find,cd,wc,echo} **"]}

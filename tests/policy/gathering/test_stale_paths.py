@@ -1,14 +1,9 @@
 """Links that a call brings into the workspace by unpacking, and then follows itself."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
+from policy_calls import MakePolicy, Put
 
 from ci_agent.policy.decide import Policy
-
-MakePolicy = Callable[..., Policy]
-Put = Callable[..., Path]
 
 
 @pytest.fixture

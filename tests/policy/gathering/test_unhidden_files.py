@@ -3,16 +3,12 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from policy_calls import MakePolicy, Put
 
-from ci_agent.policy.decide import Policy
 from ci_agent.workspace import Workspace
-
-MakePolicy = Callable[..., Policy]
-Put = Callable[..., Path]
 
 RULES = """
 - {id: look, allow: bash, command: ["{rg,xargs,cat,cd,make,export,echo,cp,sort,git} **"], env: [HOME, "LC_*"]}

@@ -1,6 +1,8 @@
 """The variants themselves: what is made of a call."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+
+from policy_calls import MakePolicy
 
 from ci_agent.policy.decide import Policy
 from ci_agent.policy.lint.finding import Witness
@@ -12,8 +14,6 @@ from ci_agent.policy.variants.options import harmless_options, option_variants
 from ci_agent.policy.variants.tools import fetch_variants, file_variants, type_variants
 from ci_agent.policy.variants.urls import url_variants
 from ci_agent.policy.variants.variant import Variant
-
-MakePolicy = Callable[..., Policy]
 
 NOTHING = "rules: [{id: a, allow: read}]"
 
