@@ -5,6 +5,9 @@ import difflib
 import re2
 
 _MAX_SEARCHED_CHARS = 10_000
+_MAX_SEARCH_STEPS = 100_000_000
+"""Words times characters. RE2's time is bound by their product, and text that is made for it takes all of that."""
+
 _MAX_COMPARED_LINES = 5_000
 _MAX_QUOTED_CHARS = 200
 
@@ -45,7 +48,7 @@ def describe_nearest(text: str, wanted: str) -> str:
 
 def _find_loosely(text: str, wanted: str) -> tuple[int, int] | None:
     words = wanted.translate(_LOOK_ALIKES).split()
-    if not words or len(wanted) > _MAX_SEARCHED_CHARS:
+    if not words or len(wanted) > _MAX_SEARCHED_CHARS or len(words) * len(text) > _MAX_SEARCH_STEPS:
         return None
     options = re2.Options()
     options.case_sensitive = False

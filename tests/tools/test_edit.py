@@ -160,6 +160,14 @@ def test_every_problem_is_named_and_nothing_is_changed(tmp_path: Path, edit: Too
     assert (tmp_path / "a.txt").read_text() == "one two two\n"
 
 
+def test_attack_have_a_search_take_all_its_time(tmp_path: Path, edit: Tool, call: Call) -> None:
+    """Nothing can stop it half-way: it went on for minutes after its call and its time limit were over."""
+    (tmp_path / "a.txt").write_text("a " * 2_500_000)
+    started = time.process_time()
+    assert refusal(call, edit, ("a " * 4_000 + "b", "")) != ""
+    assert time.process_time() - started < 5
+
+
 def test_many_failing_edits_are_told_briefly_and_soon(tmp_path: Path, edit: Tool, call: Call) -> None:
     (tmp_path / "a.txt").write_text("some line of text\n" * 3000)
     started = time.process_time()
