@@ -211,6 +211,7 @@ class _Generator:
             f"(( i++ )); ls $i; {body}",
             f"ls $(( i = {name} )); {body}",
             f"printf -v {name} %s {first}; {body}",
+            f"printf 'a{self._random.choice(['%n', '%%n', '%s%hn', '%%%-3n'])}' {name} {name}; {body}",
             f"read -r {name} <<< {first}; {body}",
             f"mapfile -t {name} <<< {first}; {body}",
             f"mapfile -t a < <({body}); ls " + '"${a[@]}"',
