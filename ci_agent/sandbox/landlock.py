@@ -14,6 +14,7 @@ from operator import or_
 from typing import Final, TypeAlias
 
 from ci_agent.json_types import JsonObject
+from ci_agent.sandbox.openat2 import FOLLOW_NO_LINKS, openat2
 from ci_agent.sandbox.seccomp import Filter, Refusal, build_filter, enter_filter
 
 EXECUTE: Final = 1 << 0
@@ -51,11 +52,10 @@ _NETWORK_BY_ABI = {4: BIND_TCP | CONNECT_TCP}
 _SCOPES_BY_ABI = {6: SCOPE_ABSTRACT_UNIX_SOCKET | SCOPE_SIGNAL}
 
 _PR_SET_NO_NEW_PRIVS = 38
-_OPENAT2, _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 437, 444, 445, 446  # the same on every architecture but alpha
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same on every architecture but alpha
 _CREATE_RULESET_VERSION = 1
 _RULE_PATH_BENEATH, _RULE_NET_PORT = 1, 2
 _AT_FDCWD = -100
-_RESOLVE_NO_SYMLINKS = 0x04  # linux/openat2.h
 _CAPABILITY_VERSION_3 = 0x20080522
 _O_PATH: Final = getattr(os, "O_PATH", 0)
 
@@ -99,10 +99,6 @@ class _CapabilityHeader(ctypes.Structure):
 
 class _CapabilityWord(ctypes.Structure):
     _fields_ = [("effective", ctypes.c_uint32), ("permitted", ctypes.c_uint32), ("inheritable", ctypes.c_uint32)]
-
-
-class _OpenHow(ctypes.Structure):
-    _fields_ = [("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64)]
 
 
 def abi() -> int:
@@ -239,7 +235,7 @@ def _ports(ruleset: Ruleset) -> list[tuple[int, int]]:
 
 
 def _grant_path(libc: ctypes.CDLL, ruleset: int, path: str, accesses: int) -> None:
-    parent = _open_path(libc, path)
+    parent = _open_path(path)
     if parent is None:
         return
     try:
@@ -252,11 +248,12 @@ def _grant_path(libc: ctypes.CDLL, ruleset: int, path: str, accesses: int) -> No
         os.close(parent)
 
 
-def _open_path(libc: ctypes.CDLL, path: str) -> int | None:
+def _open_path(path: str) -> int | None:
     """A descriptor that stands for the path; None when it is not there or leads through a link."""
-    how = _OpenHow(_O_PATH | os.O_CLOEXEC, 0, _RESOLVE_NO_SYMLINKS)
-    opened = libc.syscall(_OPENAT2, _AT_FDCWD, os.fsencode(path), ctypes.byref(how), ctypes.sizeof(how))
-    return opened if opened >= 0 else None
+    try:
+        return openat2(_AT_FDCWD, os.fsencode(path), _O_PATH | os.O_CLOEXEC, FOLLOW_NO_LINKS)
+    except OSError:
+        return None
 
 
 def _checked(result: int, what: str) -> None:

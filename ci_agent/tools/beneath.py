@@ -1,6 +1,5 @@
 """Reaching a folder without following one link on the way, whatever another process does to the way meanwhile."""
 
-import ctypes
 import errno
 import os
 import stat
@@ -11,26 +10,16 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypeAlias
 
+from ci_agent.sandbox.openat2 import FOLLOW_NO_LINKS, FOLLOW_NO_MAGIC_LINKS, STAY_BENEATH, openat2
+
 EnterFolder: TypeAlias = Callable[[Path], int]
 """A descriptor of the folder at an absolute path; OSError with ELOOP when a link stands on the way, or at its end."""
 
 # O_PATH asks for no right to list a folder that is only passed through. macOS has none.
 PASS_THROUGH = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
-_SYS_OPENAT2 = 437  # the same on every architecture that Python runs on (asm-generic/unistd.h)
-_RESOLVE_NO_MAGICLINKS = 0x02  # linux/openat2.h
-_RESOLVE_NO_SYMLINKS = 0x04
-_RESOLVE_BENEATH = 0x08
-
-
-class _OpenHow(ctypes.Structure):
-    """`struct open_how`; openat2(2)."""
-
-    _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
-
-
 # Without O_NOFOLLOW, so that a link at the end is told from a file: the kernel says ELOOP, as for one on the way.
-_HOW = _OpenHow(PASS_THROUGH & ~os.O_NOFOLLOW, 0, _RESOLVE_BENEATH | _RESOLVE_NO_SYMLINKS | _RESOLVE_NO_MAGICLINKS)
+_AT_ONCE = PASS_THROUGH & ~os.O_NOFOLLOW
 
 
 @contextmanager
@@ -62,7 +51,8 @@ def enter_at_once(path: Path) -> int:
     """With openat2: the kernel itself refuses links, on the way and at the end."""
     top = os.open("/", PASS_THROUGH)
     try:
-        return _openat2(top, os.fsencode(path.relative_to("/")) or b".")
+        below = os.fsencode(path.relative_to("/")) or b"."
+        return openat2(top, below, _AT_ONCE, STAY_BENEATH | FOLLOW_NO_LINKS | FOLLOW_NO_MAGIC_LINKS)
     finally:
         os.close(top)
 
@@ -104,20 +94,3 @@ def _make_and_enter(name: str, above: int) -> int:
     with suppress(FileExistsError):  # somebody else was faster; if it is no folder, entering it says so
         os.mkdir(name, dir_fd=above)
     return _enter(name, above)
-
-
-def _openat2(above: int, path: bytes) -> int:
-    syscall = _libc().syscall
-    while True:
-        descriptor: int = syscall(_SYS_OPENAT2, above, path, ctypes.byref(_HOW), ctypes.sizeof(_HOW))
-        if descriptor >= 0:
-            return descriptor
-        number = ctypes.get_errno()
-        # EAGAIN: the kernel could not tell whether the path stays beneath, as something was moved at the moment.
-        if number not in {errno.EINTR, errno.EAGAIN}:
-            raise OSError(number, os.strerror(number), os.fsdecode(path))
-
-
-@lru_cache(maxsize=1)
-def _libc() -> ctypes.CDLL:
-    return ctypes.CDLL(None, use_errno=True)
