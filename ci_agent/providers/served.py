@@ -13,7 +13,7 @@ from ci_agent.providers.outside import Outside
 from ci_agent.providers.retry import RetryPolicy
 from ci_agent.providers.servers import SERVERS, Server, endpoint_of, key_of, key_variable
 from ci_agent.providers.settings import ModelSettings
-from ci_agent.providers.stream import Access, Surroundings, create_api_stream
+from ci_agent.providers.stream import ServerAccess, SharedMeans, create_api_stream
 from ci_agent.providers.wire.api import Target
 
 
@@ -27,7 +27,7 @@ class ServedModels:
         self._settings = settings
         self._catalog = catalog
         self._environment = outside.environment
-        self._around = Surroundings(
+        self._around = SharedMeans(
             transport=Transport(_transport_settings(settings, outside.environment)),
             policy=RetryPolicy(attempts=settings.attempts),
             now=outside.now,
@@ -50,7 +50,7 @@ class ServedModels:
         about_key = _about_key("--api-key-file" if api_key else key_variable(server, self._environment), server)
         target = Target(model, endpoint.api.name, self._catalog.facts_of(model))
         is_local = server.local and is_loopback(urlsplit(url).hostname or "")
-        access = Access(url, key, about_key, server.word if is_local else None)
+        access = ServerAccess(url, key, about_key, server.word if is_local else None)
         return create_api_stream(endpoint.api, target, access, self._around)
 
     def close(self) -> None:

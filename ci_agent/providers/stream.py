@@ -48,7 +48,7 @@ _UNAVAILABLE = 503
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class ServerAccess:
     base_url: str
     """Checked, without a slash at its end."""
     key: str | None = field(repr=False)
@@ -60,7 +60,7 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class SharedMeans:
     """What all models of a run share."""
 
     transport: Transport
@@ -70,7 +70,7 @@ class Surroundings:
     """From 0 to 1."""
 
 
-def create_api_stream(api: Api, target: Target, access: Access, around: Surroundings) -> StreamFn:
+def create_api_stream(api: Api, target: Target, access: ServerAccess, around: SharedMeans) -> StreamFn:
     """A stream function that asks this server. ConfigurationError when no connection to it can be set up."""
     around.transport.prepare(access.base_url)
     return _ApiStream(api, target, access, around)
@@ -80,8 +80,8 @@ def create_api_stream(api: Api, target: Target, access: Access, around: Surround
 class _ApiStream:
     api: Api
     target: Target
-    access: Access
-    around: Surroundings
+    access: ServerAccess
+    around: SharedMeans
     complaints: list[ApiError] = field(default_factory=list)
     """What the server refused and did without; later requests leave it out from the start."""
     has_warned: bool = False
@@ -259,7 +259,7 @@ def _tellable(failure: ApiError, key: str | None) -> ApiError:
     return replace(failure, message=one_line(without_key(failure.message, key), MAX_MESSAGE))
 
 
-def _in_place(failure: ApiError, access: Access) -> ApiError:
+def _in_place(failure: ApiError, access: ServerAccess) -> ApiError:
     """The failure with what one knows of it who knows whom was asked and with which key."""
     if failure.kind == "auth" and access.about_key:
         return replace(failure, message=f"{failure.message} ({access.about_key})")

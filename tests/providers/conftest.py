@@ -25,7 +25,7 @@ from ci_agent.providers.network.http import Transport, TransportSettings
 from ci_agent.providers.openai_chat.api import create_openai_chat_api
 from ci_agent.providers.openai_chat.traits import ChatTraits
 from ci_agent.providers.retry import RetryPolicy
-from ci_agent.providers.stream import Access, Surroundings, create_api_stream
+from ci_agent.providers.stream import ServerAccess, SharedMeans, create_api_stream
 from ci_agent.providers.wire.api import Target
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -93,8 +93,8 @@ class Client:
         random: Callable[[], float] = lambda: 3.99,  # beyond its range, so that nobody waits for long
     ) -> StreamFn:
         api = create_openai_chat_api(traits or ChatTraits())
-        around = Surroundings(transport or self.transport(), policy or RetryPolicy(), lambda: NOW, random)
-        return create_api_stream(api, Target(MODEL, api.name, facts), Access(f"{url}/v1", key), around)
+        around = SharedMeans(transport or self.transport(), policy or RetryPolicy(), lambda: NOW, random)
+        return create_api_stream(api, Target(MODEL, api.name, facts), ServerAccess(f"{url}/v1", key), around)
 
     @staticmethod
     def ask(
