@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from ipaddress import IPv4Address, IPv6Address, IPv6Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import Final
 
 from ci_agent.policy.facts import NetFact
@@ -21,7 +21,18 @@ from ci_agent.urls import DEFAULT_PORTS, Address, Url
 _LOCAL_NAMES: Final = frozenset({"localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback"})
 _METADATA_NAMES: Final = frozenset({"metadata", "metadata.google.internal", "metadata.goog", "instance-data"})
 _LOOPBACK: Final[tuple[Address, ...]] = (IPv4Address("127.0.0.1"), IPv6Address("::1"))
-_NAT64: Final = IPv6Network("64:ff9b::/96")
+_PRIVATE_ENDINGS: Final = tuple(
+    f".{name}"
+    for name in "local internal localdomain home.arpa lan intranet corp home private svc".split()  # noqa: SIM905  # shorter
+)
+"""Names that the public internet does not have: they are set aside for networks of one's own, or used so."""
+_HOLDS_IPV4: Final = tuple(map(IPv6Network, ("64:ff9b::/96", "64:ff9b:1::/48", "::ffff:0:0:0/96", "::/96")))
+"""Addresses that stand for the IPv4 address in their last bits."""
+_NOT_GLOBAL: Final[tuple[Network, ...]] = (
+    *map(IPv6Network, ("fec0::/10", "5f00::/16", "3fff::/20")),
+    IPv4Network("192.0.0.0/24"),
+)
+"""What Python does not tell apart, or only from some version on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +130,16 @@ def is_private(url: Url) -> bool:
     """Loopback, link-local, private or otherwise not of the public internet, as an address or as a known name."""
     if url.address is not None:
         return is_private_address(url.address)
-    return _is_local_name(url.host) or url.host in _METADATA_NAMES
+    host = url.host
+    return "." not in host or _is_local_name(host) or host in _METADATA_NAMES or host.endswith(_PRIVATE_ENDINGS)
 
 
 def is_private_address(address: Address) -> bool:
-    return any(not each.is_global or each.is_multicast for each in equivalents(address))
+    return any(map(_is_of_ones_own, equivalents(address)))
+
+
+def _is_of_ones_own(address: Address) -> bool:
+    return not address.is_global or address.is_multicast or any(address in network for network in _NOT_GLOBAL)
 
 
 def equivalents(address: Address) -> Iterator[Address]:
@@ -134,7 +150,7 @@ def equivalents(address: Address) -> Iterator[Address]:
     inner = [address.ipv4_mapped, address.sixtofour]
     if address.teredo is not None:
         inner.append(address.teredo[1])
-    if address in _NAT64:
+    if any(address in network for network in _HOLDS_IPV4):
         inner.append(IPv4Address(int(address) & 0xFFFFFFFF))
     yield from (each for each in inner if each is not None)
 
