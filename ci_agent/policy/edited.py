@@ -1,4 +1,4 @@
-"""What `${name#...}`, `${name%...}`, basename and dirname make of a text that is known."""
+"""What `${name#...}`, `${name%...}`, `${name/...}`, basename and dirname make of a text that is known."""
 
 from collections.abc import Iterable
 from typing import assert_never
@@ -43,6 +43,10 @@ def _apply(edit: Edit, text: str) -> str | None:
             return _without_suffix(edit, text)
         case "basename" | "dirname":
             return _part_of_path(edit, text)
+        case "replace":
+            return text.replace(edit.before, edit.behind, -1 if edit.longest else 1)
+        case "case":
+            return _in_case(edit, text)
     assert_never(edit.kind)
 
 
@@ -60,6 +64,14 @@ def _without_suffix(edit: Edit, text: str) -> str:
         return text.removesuffix(edit.before)
     head, found, _ = text.partition(edit.before) if edit.longest else text.rpartition(edit.before)
     return head if found else text
+
+
+def _in_case(edit: Edit, text: str) -> str | None:
+    """`before`: `^` or `,`. What becomes of other letters than those of ASCII, and of `i`, depends on the locale."""
+    if not text.isascii() or ("i" if edit.before == "^" else "I") in text:
+        return None
+    changed = text.upper() if edit.before == "^" else text.lower()
+    return changed if edit.longest else changed[:1] + text[1:]
 
 
 def _part_of_path(edit: Edit, text: str) -> str | None:

@@ -40,7 +40,7 @@ class Selection:
 
 EVERYTHING: Final = Selection()
 
-EditKind: TypeAlias = Literal["around", "plain", "prefix", "suffix", "basename", "dirname"]
+EditKind: TypeAlias = Literal["around", "plain", "prefix", "suffix", "basename", "dirname", "replace", "case"]
 
 
 class Edit(NamedTuple):
@@ -50,7 +50,7 @@ class Edit(NamedTuple):
     before: str = ""
     behind: str = ""
     longest: bool = False
-    """`##` and `%%` instead of `#` and `%`."""
+    """`##` and `%%` instead of `#` and `%`; `//`, `^^` and `,,` instead of `/`, `^` and `,`."""
 
 
 class Word(NamedTuple):
@@ -97,6 +97,9 @@ class Word(NamedTuple):
     """For a literal among another word's `choices`: it is what is left when a command prints nothing."""
     pipe: bool = False
     """For an `unknown` word: the path of a pipe that the shell makes (`<(...)`), not of a file."""
+    contents: tuple[tuple["Word", ...], ...] = ()
+    """For an `unknown` word that `splits`: it is one of these lists of words (an array that was added to here or not);
+    empty: nobody knows."""
 
     @property
     def literal(self) -> str | None:

@@ -17,7 +17,7 @@ _TOKEN = re.compile(
     r"|(?P<number>(?:0[xX][0-9A-Fa-f]+|0|[1-9][0-9]*)(?![0-9A-Za-z_#@]))"
     r"|(?P<name>[A-Za-z_][0-9A-Za-z_]*)(?!\[)"
     r"|\$(?:(?P<value>[A-Za-z_][0-9A-Za-z_]*)(?!\[)|\{(?P<braced>[A-Za-z_][0-9A-Za-z_]*)\})"
-    r"|(?P<digits>\$[#?]|\$\{#[A-Za-z_][0-9A-Za-z_]*\})"
+    r"|(?P<digits>\$[#?]|\$\{#[A-Za-z_][0-9A-Za-z_]*(?:\[[@*]\])?\})"
     r"|(?P<assign>(?:<<|>>|[-+*/%&^|])=|=(?!=))"
     r"|(?P<step>\+\+|--)"
     r"|(?P<branch>&&|\|\||\?|:)"
@@ -73,6 +73,7 @@ class _State:
     """The `(` and `?` that are open."""
     conditional: bool = False
     reads: list[str] = field(default_factory=list)
+    inserts: list[str] = field(default_factory=list)
     assigns: list[str] = field(default_factory=list)
 
 
@@ -91,7 +92,9 @@ def _read_expression(reader: Reader, quoted: bool) -> Arithmetic:
     if state.branches or (state.kind != "start" and not state.operand):
         _refuse(reader)
     span = reader.span(state.start, reader.position)
-    return Arithmetic(tuple(state.reads), tuple(state.assigns), span, not state.conditional, quoted)
+    return Arithmetic(
+        tuple(state.reads), tuple(state.inserts), tuple(state.assigns), span, not state.conditional, quoted
+    )
 
 
 def _take(reader: Reader, state: _State, kind: str, text: str) -> None:
@@ -121,8 +124,10 @@ def _take_operand(reader: Reader, state: _State, kind: str, text: str) -> None:
     if state.kind == "step":
         _assign(reader, state, text)
         state.target = None
-    if kind in {"name", "value", "braced"}:
+    if kind == "name":
         state.reads.append(text)
+    if kind in {"value", "braced"}:
+        state.inserts.append(text)
     if kind == "open":
         state.branches.append("(")
     state.operand = kind in _OPERANDS

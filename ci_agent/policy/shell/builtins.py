@@ -8,6 +8,7 @@ from ci_agent.policy.shell.declarations import note_declaration
 from ci_agent.policy.shell.reader import CONTROL, Reader, Unit
 from ci_agent.policy.shell.static_words import is_single, static_text, word_set
 from ci_agent.policy.shell.syntax import Builtin, Sequence, SourceAssignment, SourceWord
+from ci_agent.policy.shell.variables import POSITIONAL
 
 DECLARING = frozenset({"declare", "export", "local", "readonly", "typeset"})
 REFUSED = {
@@ -167,6 +168,7 @@ def _note_set(call: BuiltinCall) -> None:
     for word in words:
         text = static_text(word)
         if text == "--":
+            call.reader.notes.assign(POSITIONAL)
             break
         if text is None or len(text) < 2 or not _SET_FLAGS.fullmatch(text):
             call.reader.fail("`set` with options that change how the shell reads and expands", *word.span)
@@ -178,6 +180,10 @@ def _note_set(call: BuiltinCall) -> None:
                 call.reader.fail("`set -o` with an option that changes how the shell reads and expands", *word.span)
         if text.startswith("+") and ("e" in text or option == "errexit"):
             call.reader.notes.errexit_ends = True
+
+
+def _note_shift(call: BuiltinCall) -> None:
+    call.reader.notes.assign(POSITIONAL, certain=False)
 
 
 def _note_hash(call: BuiltinCall) -> None:
@@ -199,6 +205,7 @@ _NOTES: dict[str, Callable[[BuiltinCall], None]] = {
     "read": _note_read,
     "readarray": _note_mapfile,
     "set": _note_set,
+    "shift": _note_shift,
     "source": _note_source,
     "unset": _note_unset,
     **dict.fromkeys(DECLARING, note_declaration),

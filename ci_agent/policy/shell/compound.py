@@ -65,11 +65,12 @@ def _read_if(reader: Reader) -> Branches:
 
 
 def _read_loop(reader: Reader) -> Loop:
-    before = reader.notes.moves
+    before, outer = reader.notes.moves, _enter_loop(reader)
     condition = read_body(reader)
     name, exactly = _variable_of_lines(condition)
     assigned = reader.notes.assigned.get(name or "")
     body = _read_do(reader)
+    reader.notes.loop = outer
     keeps = reader.notes.assigned.get(name or "") == assigned
     return Loop(condition, (), body, reader.notes.moves != before, name if keeps else None, exactly)
 
@@ -88,6 +89,14 @@ def _variable_of_lines(condition: Sequence) -> tuple[str | None, bool]:
     return None, False
 
 
+def _enter_loop(reader: Reader) -> int:
+    """Number the loop that begins here; return the number of the one around it."""
+    outer = reader.notes.loop
+    reader.notes.loops += 1
+    reader.notes.loop = reader.notes.loops
+    return outer
+
+
 def _read_do(reader: Reader) -> Sequence:
     expect(reader, "do")
     body = read_body(reader)
@@ -97,6 +106,7 @@ def _read_do(reader: Reader) -> Sequence:
 
 def _read_for(reader: Reader) -> Loop | ForEach:
     start, before, all_before = reader.position - 3, reader.notes.moves, reader.notes.all_moves
+    outer = _enter_loop(reader)
     reader.skip_blanks()
     if reader.at("(("):
         reader.require_bash("for ((...))")
@@ -104,6 +114,7 @@ def _read_for(reader: Reader) -> Loop | ForEach:
         expressions = read_arithmetic(reader, quoted=True, parts=3)
         _skip_separator(reader)
         body = _read_do(reader)
+        reader.notes.loop = outer
         return Loop(None, expressions, body, moves=reader.notes.moves != before)
     name = _NAME.match(reader.text, reader.position, reader.end)
     if name is None:
@@ -118,6 +129,7 @@ def _read_for(reader: Reader) -> Loop | ForEach:
     _skip_separator(reader)
     assigned = reader.notes.assigned[name[0]]
     body = _read_do(reader)
+    reader.notes.loop = outer
     keeps = reader.notes.assigned[name[0]] == assigned
     moves, enters = reader.notes.moves != before, reader.notes.all_moves != all_before
     return ForEach(name[0], words, body, moves, enters, keeps, span)

@@ -9,6 +9,8 @@ from ci_agent.policy.shell.static_words import is_integer, is_single, only_part,
 from ci_agent.policy.shell.syntax import Parameter, SourceAssignment, SourceWord, Text
 from ci_agent.policy.shell.variables import check_assignable, check_locale
 
+MAKE_ASSOCIATIVE = frozenset({"-A", "-gA", "-Ag"})
+"""Options of `declare` that make an associative array, and do nothing else to it."""
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(?!\()")
 
 
@@ -16,6 +18,8 @@ def note_assignments(reader: Reader, assignments: list[SourceAssignment], words:
     """Note the assignments before a command, or alone."""
     for assignment in assignments:
         name = assignment.name
+        if assignment.key is not None:
+            continue
         if not _is_understood(assignment, words):
             check_assignable(reader, name)
         check_locale(reader, name, static_text(assignment.value))
@@ -23,15 +27,16 @@ def note_assignments(reader: Reader, assignments: list[SourceAssignment], words:
 
 
 def _is_understood(assignment: SourceAssignment, words: list[SourceWord]) -> bool:
-    """What a script may set: how `read` alone splits its line, and where `getopts` begins again."""
+    """What a script may set: how `read` alone splits its line, where `getopts` begins again, and the clock."""
     if assignment.name == "IFS":
         return bool(words) and words[0].plain == "read"
-    return assignment.name == "OPTIND" and not assignment.append and is_integer(assignment.value)
+    return assignment.name in ("OPTIND", "SECONDS") and not assignment.append and is_integer(assignment.value)
 
 
 def note_value(reader: Reader, assignment: SourceAssignment, *, declared: bool) -> None:
     if assignment.elements is not None:
         reader.notes.arrays.add(assignment.name)
+        reader.notes.fill(assignment.name, append=assignment.append)
         # What `declare` makes may be an array of another kind.
         reader.notes.assign(assignment.name, certain=not (declared or assignment.append))
         return

@@ -26,6 +26,7 @@ _SPECIAL = re.compile(r"([*?\[\]\\])")
 _SPECIAL_IN_SET = re.compile(r"([*?\[\]\\!^-])")
 _DIGITS = frozenset({"#", "?", "$"})
 _MAX_STAND_INS = 32
+_MAX_COMBINED = 32
 
 
 class Surroundings(NamedTuple):
@@ -108,7 +109,7 @@ def _expand_parts(parts: Sequence[Part], span: Span, around: Surroundings) -> li
 def _elements(parts: Sequence[Part], span: Span, around: Surroundings) -> list[Word] | None:
     """The words of `"${name[@]}"`, as far as they are known."""
     *before, part = parts or (None,)
-    if not isinstance(part, Parameter) or not part.name.endswith("[@]") or not (part.quoted and part.plain):
+    if not isinstance(part, Parameter) or not is_list(part) or not (part.quoted and part.plain):
         return None
     known = around.variables.elements(part.name.removesuffix("[@]"))
     # The opening quote leaves an empty text, and so does a pair of quotes, which an empty array makes a word.
@@ -117,9 +118,14 @@ def _elements(parts: Sequence[Part], span: Span, around: Surroundings) -> list[W
     if known.printed_by is not None:
         text = around.source[span[0] : span[1]]
         return [Word("unknown", text, span, splits=True, printed_by=known.printed_by, line=True)]
-    if any(word.kind == "glob" for word in known.choices) and (known.folder != around.folder or around.folder is None):
+    matched = any(each.kind == "glob" for words in known.contents for word in words for each in word.choices or (word,))
+    if matched and (known.folder != around.folder or around.folder is None):
         return None
-    return [word._replace(span=span) for word in known.choices]
+    contents = tuple(tuple(word._replace(span=span) for word in words) for words in known.contents)
+    if len(contents) == 1:
+        return list(contents[0])
+    text = around.source[span[0] : span[1]]
+    return [Word("unknown", text, span, splits=True, contents=contents)]
 
 
 def _splits(values: list[_Value]) -> bool:
@@ -226,7 +232,8 @@ def _evaluate_parameter(part: Parameter, around: Surroundings, *, quoted: bool) 
         return _Unknown(splits=False)
     if (not part.plain and part.edit is None) or is_list(part):
         return _Unknown(splits=not quoted or is_list(part))
-    known = around.variables.lookup(part.name)
+    variables = around.variables
+    known = variables.lookup(part.name) if part.key is None else variables.value_at(part.name, part.key)
     if part.edit is not None:
         choices = edit_all(known.choices, (part.edit,)) if known is not None else None
         if known is None or not choices:
@@ -235,7 +242,7 @@ def _evaluate_parameter(part: Parameter, around: Surroundings, *, quoted: bool) 
     if known is None:
         return _Unknown(splits=not quoted)
     if known.integer:
-        return _Unknown(splits=not quoted and part.name in around.variables.notes.may_be_empty)
+        return _Unknown(splits=not quoted and part.name in variables.notes.may_be_empty)
     if known.stand_ins or known.printed_by is not None:
         return _Unknown(not quoted, known.stand_ins, known.printed_by, known.whole, known.line)
     return _evaluate_known(known, around, quoted)
@@ -262,8 +269,10 @@ def _is_split(text: str) -> bool:
 def _combine(values: list[_Value], span: Span, around: Surroundings) -> Word | None:
     """One word of known pieces and choices; None when the value is not known."""
     several = [value for value in values if isinstance(value, _Several)]
-    if any(isinstance(value, _Unknown) for value in values) or len(several) > 1:
+    if any(isinstance(value, _Unknown) for value in values):
         return None
+    if len(several) > 1:
+        return _combine_several(values, span, around)
     pieces = ["" if isinstance(value, _Several) else value.text for value in values if not isinstance(value, _Unknown)]
     if not several:
         return Word("literal", "".join(pieces), span)
@@ -273,6 +282,25 @@ def _combine(values: list[_Value], span: Span, around: Surroundings) -> Word | N
     if before or behind:
         choices = tuple(_between(before, word, behind, span) for word in choices)
     splits = several[0].splits and not all(word.literal for word in choices)
+    return Word("choice", around.source[span[0] : span[1]], span, choices, splits=splits)
+
+
+def _combine_several(values: list[_Value], span: Span, around: Surroundings) -> Word | None:
+    """One word of several parts that each have a few spelled values."""
+    options: list[tuple[str, ...]] = []
+    for value in values:
+        if isinstance(value, _Piece):
+            options.append((value.text,))
+        elif isinstance(value, _Several) and all(word.literal is not None for word in value.choices):
+            options.append(tuple(word.text for word in value.choices))
+        else:
+            return None
+    if prod(map(len, options)) > _MAX_COMBINED:
+        return None
+    texts = dict.fromkeys(map("".join, product(*options)))
+    choices = tuple(Word("literal", text, span) for text in texts)
+    # Unquoted ones hold nothing that is split, and only nothing at all is no word.
+    splits = any(isinstance(value, _Several) and value.splits for value in values) and "" in texts
     return Word("choice", around.source[span[0] : span[1]], span, choices, splits=splits)
 
 

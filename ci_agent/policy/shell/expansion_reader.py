@@ -4,8 +4,10 @@ import re
 
 from ci_agent.policy.shell.ansi_c import decode_ansi_c
 from ci_agent.policy.shell.arithmetic import read_arithmetic
+from ci_agent.policy.shell.array_keys import read_key
 from ci_agent.policy.shell.reader import Mask, Reader, Unit
 from ci_agent.policy.shell.syntax import Parameter, Part, Sequence, SourceWord, Substitution, Text
+from ci_agent.policy.shell.variables import check_assignable, check_locale
 from ci_agent.policy.words import Edit
 
 _IN_DOUBLE = re.compile(r"[^\"\\$`]*(?:\\.[^\"\\$`]*)*", re.DOTALL)
@@ -13,11 +15,16 @@ _ESCAPE_IN_DOUBLE = re.compile(r"\\(?:\n|([$`\"\\]))")
 _ANSI_C = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
 _VARIABLE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!\-])")
 _BRACED = re.compile(r"\$\{(#?)([A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$\-])((?:\[(?:[@*]|0|[1-9][0-9]*)\])?)")
-_OPERATOR = re.compile(r":?[-+?]|##?|%%?|//?|\^\^?|,,?")
+_OPERATOR = re.compile(r":?[-+?=]|##?|%%?|//?|\^\^?|,,?")
+_KEYS = re.compile(r"\$\{(![A-Za-z_][A-Za-z0-9_]*\[@\])\}")
+_ASSIGNS = re.compile(r":?=")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SLICE = re.compile(r":(?: -)?(?:0|[1-9][0-9]*)(?::(?:0|[1-9][0-9]*))?(?=\})")
-_IN_EVERY_SH = re.compile(r":?[-+?]|##?|%%?")
+_IN_EVERY_SH = re.compile(r":?[-+?=]|##?|%%?")
 _CUTS_PREFIX = re.compile(r"(##?)(\*?)([A-Za-z0-9._/-]+)(?=\})")
 _CUTS_SUFFIX = re.compile(r"(%%?)([A-Za-z0-9._/-]+)(\*?)(?=\})")
+_REPLACES = re.compile(r"(//?)((?:[A-Za-z0-9._-]|\\/)(?:[A-Za-z0-9._ -]|\\/)*)(?:/([A-Za-z0-9._/-]*))?(?=\})")
+_CHANGES_CASE = re.compile(r"(\^\^?|,,?)(?=\})")
 _IN_OPERAND = re.compile(r"[^'\"\\$`{}<>\n]+")
 _BACKTICKS = re.compile(r"`((?:[^`\\]|\\.)*)`", re.DOTALL)
 _BACKTICK_ESCAPE = re.compile(r"\\([$`\\])")
@@ -155,24 +162,40 @@ def _read_backticks(reader: Reader, quoted: bool) -> Substitution:
 
 def _read_braced(reader: Reader, quoted: bool) -> Parameter:
     start = reader.position
+    if keys := _KEYS.match(reader.text, start, reader.end):
+        reader.require_bash("the keys of an array", start)
+        reader.position = keys.end()
+        return Parameter(keys[1], quoted)
     match = _BRACED.match(reader.text, start, reader.end)
     if match is None:
         reader.fail("a parameter expansion that is not understood")
     length, name = bool(match[1]), match[2] + match[3]
     reader.position = match.end()
-    if match[3] or not (reader.at("}") or _IN_EVERY_SH.match(reader.text, reader.position, reader.end)):
+    key = read_key(reader) if reader.at("[") else None
+    if match[3] or key or not (reader.at("}") or _IN_EVERY_SH.match(reader.text, reader.position, reader.end)):
         reader.require_bash(f"the expansion {match[0]}...}}", start)
     if reader.at("}"):
         if length and name in {"#", "?", "$", "-"}:
             reader.fail("a parameter expansion that is not understood", start, reader.position)
         reader.position += 1
-        return Parameter(name, quoted, plain=not length, length=length)
+        return Parameter(name, quoted, plain=not length, length=length, key=key)
     if length or name in {"#", "?", "$", "-"}:
         reader.fail("a parameter expansion that is not understood", start, reader.position)
-    edit = _edit_at(reader)
+    edit, assigns = _edit_at(reader), _ASSIGNS.match(reader.text, reader.position, reader.end) is not None
+    if assigns:
+        _note_default(reader, "" if key else name, start)
     operands = _read_operator(reader, quoted, start)
     reader.position += 1
-    return Parameter(name, quoted, plain=False, operands=operands, edit=edit)
+    return Parameter(name, quoted, plain=False, operands=operands, edit=edit, assigns=assigns, key=key)
+
+
+def _note_default(reader: Reader, name: str, start: int) -> None:
+    """`${name:=value}` gives the variable a value."""
+    if not _NAME.fullmatch(name):
+        reader.fail("a parameter expansion that is not understood", start, reader.position + 1)
+    check_assignable(reader, name)
+    check_locale(reader, name, None)
+    reader.notes.assign(name, certain=False)
 
 
 def _edit_at(reader: Reader) -> Edit | None:
@@ -180,6 +203,11 @@ def _edit_at(reader: Reader) -> Edit | None:
         return Edit("prefix", cut[2], cut[3], longest=len(cut[1]) == 2)
     if cut := _CUTS_SUFFIX.match(reader.text, reader.position, reader.end):
         return Edit("suffix", cut[2], cut[3], longest=len(cut[1]) == 2)
+    if replaced := _REPLACES.match(reader.text, reader.position, reader.end):
+        pattern = replaced[2].replace("\\/", "/")
+        return Edit("replace", pattern, replaced[3] or "", longest=len(replaced[1]) == 2)
+    if changed := _CHANGES_CASE.match(reader.text, reader.position, reader.end):
+        return Edit("case", changed[1][0], longest=len(changed[1]) == 2)
     return None
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from functools import partial
+from itertools import chain
 from typing import assert_never
 
 from ci_agent.policy.shell.builtins import BUILTINS
@@ -9,6 +10,7 @@ from ci_agent.policy.shell.folders import UNREACHABLE, Folder, Outcome, join
 from ci_agent.policy.shell.printed_words import stand_in_for_each
 from ci_agent.policy.shell.program import (
     Assignment,
+    BoundExceededError,
     Disk,
     LineLoop,
     ShellProgram,
@@ -16,6 +18,7 @@ from ci_agent.policy.shell.program import (
 )
 from ci_agent.policy.shell.reader import Notes
 from ci_agent.policy.shell.simple_outcome import run_simple
+from ci_agent.policy.shell.static_words import only_part
 from ci_agent.policy.shell.syntax import (
     AndOr,
     Branches,
@@ -26,14 +29,16 @@ from ci_agent.policy.shell.syntax import (
     Function,
     Group,
     Loop,
+    Parameter,
     Pipeline,
     Redirected,
     Sequence,
     Simple,
+    SourceWord,
     Stage,
     Substitution,
 )
-from ci_agent.policy.shell.trail import Trail, shown
+from ci_agent.policy.shell.trail import Calls, OutOfOrderError, Trail, shown
 from ci_agent.policy.shell.values import (
     evaluate,
     expand,
@@ -48,14 +53,28 @@ from ci_agent.policy.shell.variables import Known, Variables
 from ci_agent.policy.words import Word, literal_word
 
 _MAX_ROUNDS = 16
+_CALLED_BY_BASH = "command_not_found_handle"
+"""A function that bash calls with the words of a command that it does not find."""
 
 
 def follow_program(
     program: Sequence, source: str, notes: Notes, environment: Mapping[str, str], disk: Disk
 ) -> ShellProgram:
     """Every command of the program, in the order in which they stand in the source."""
-    trail = Trail(source, notes, Variables(notes, environment), partial(_run_sequence, tested=True), disk)
-    _run_sequence(trail, program, None if notes.function_moves else "", tested=False)
+    in_order = notes.functions and not (notes.evaluates or _CALLED_BY_BASH in notes.functions)
+    for calls in (Calls(), None) if in_order else (None,):
+        run = partial(_run_sequence, tested=True)
+        trail = Trail(source, notes, Variables(notes, environment), run, disk, calls=calls)
+        try:
+            _run_sequence(trail, program, None if notes.function_moves else "", tested=False)
+            trail.follow_uncalled()
+        except OutOfOrderError:
+            continue
+        except BoundExceededError:
+            if calls is None:
+                raise
+            continue
+        break
     return ShellProgram(tuple(trail.commands), tuple(trail.loops))
 
 
@@ -125,7 +144,7 @@ def _fed_by(trail: Trail, stages: tuple[Stage, ...], index: int) -> int | None:
     if not isinstance(before, Simple) or not prints_alone(trail, before) or not _takes_input(stage):
         return None
     joint = trail.source[before.span[1] : stage.span[0]].strip()
-    return len(trail.commands) - 1 if joint == "|" else None
+    return len(trail.commands) - 1 if joint == "|" and not trail.several else None
 
 
 def _takes_input(stage: Stage) -> bool:
@@ -234,7 +253,8 @@ def _run_loop(trail: Trail, loop: Loop, folder: Folder, tested: bool) -> Outcome
 
 
 def _run_for_each(trail: Trail, loop: ForEach, folder: Folder, tested: bool) -> Outcome:
-    items = tuple(made for word in loop.words or () for made in expand(trail, word, folder))
+    made = [each for word in loop.words or () for each in _keys(trail, word) or expand(trail, word, folder)]
+    items = tuple(item for each in made for item in (chain(*each.contents) if each.contents else (each,)))
     known = bool(items) and all(word.kind in {"literal", "glob"} for word in items)
     printer = items[0].printed_by if len(items) == 1 and not items[0].whole else None
     each = _stand_in_for_each(trail, loop)
@@ -254,6 +274,14 @@ def _run_for_each(trail: Trail, loop: ForEach, folder: Folder, tested: bool) -> 
         trail.close_scope(scope)
     trail.unrolled = outside
     return Outcome(folder, folder)
+
+
+def _keys(trail: Trail, word: SourceWord) -> list[Word]:
+    """The keys of `"${!m[@]}"`, when all of them are spelled."""
+    part = only_part(word) if trail.notes.keyed else None
+    if not isinstance(part, Parameter) or not part.name.startswith("!") or not part.quoted:
+        return []
+    return [literal_word(key, word.span) for key in trail.variables.keys(part.name[1:-3])]
 
 
 def _stand_in_for_each(trail: Trail, loop: ForEach) -> tuple[str, ...]:
@@ -288,8 +316,8 @@ def _run_scoped(trail: Trail, sequence: Sequence, folder: Folder, tested: bool) 
 def _define_function(trail: Trail, function: Function, folder: Folder) -> Outcome:
     if function.name in BUILTINS:
         raise UnparsableError(f"a function named like the shell's own `{function.name}`", function.span)
-    trail.functions.setdefault(function.name)
-    trail.run_later(Sequence((AndOr((Pipeline((function.body,), negated=False),), (), background=False),)))
+    body = Sequence((AndOr((Pipeline((function.body,), negated=False),), (), background=False),))
+    trail.define_function(function.name, body)
     return Outcome(folder, folder)
 
 

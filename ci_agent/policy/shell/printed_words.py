@@ -49,21 +49,32 @@ def stand_ins(program: Sequence, functions: Container[str]) -> tuple[str, ...]:
     command = only_command(program)
     if command is None:
         return ()
-    match [spelled_text(word) for word in command.words]:
-        case ["nproc"] if "nproc" not in functions:
+    words = [spelled_text(word) for word in command.words]
+    if not words or words[0] in functions:
+        return ()
+    match words:
+        case ["nproc"] | ["getconf", "_NPROCESSORS_ONLN"]:
             return ("", "1")
-        case ["date", str(form)] | ["date", "-u", str(form)] if "date" not in functions:
+        case ["date", str(form)] | ["date", "-u", str(form)]:
             return _date(form)
-        case ["git", *_] if "git" in functions:
-            return ()
-        case ["git", "rev-parse", str(revision)] if _REVISION.fullmatch(revision):
+        case ["git", str(subcommand), *arguments]:
+            return _commit_or_count(subcommand, arguments)
+    return ()
+
+
+def _commit_or_count(subcommand: str, arguments: list[str | None]) -> tuple[str, ...]:
+    """What git prints where that is the name of a commit, or how many there are."""
+    match [subcommand, *arguments]:
+        case ["rev-parse", str(revision)] if _REVISION.fullmatch(revision):
             return ("", revision, HASH)
-        case ["git", "rev-parse", str(option), str(revision)] if _VERIFYING.fullmatch(option):
+        case ["rev-parse", str(option), str(revision)] if _VERIFYING.fullmatch(option):
             return ("", revision, HASH) if _REVISION.fullmatch(revision) else ()
-        case ["git", "merge-base", str(one), str(other)] if _REVISION.fullmatch(one) and _REVISION.fullmatch(other):
+        case ["merge-base", str(one), str(other)] if _REVISION.fullmatch(one) and _REVISION.fullmatch(other):
             return ("", HASH)
-        case ["git", "rev-list", "-1", str(revision)] | ["git", "rev-list", "-n", "1", str(revision)]:
+        case ["rev-list", "-1", str(revision)] | ["rev-list", "-n", "1", str(revision)]:
             return ("", HASH) if _REVISION.fullmatch(revision) else ()
+        case ["rev-list", "--count", str(revision)] if _OF_REV_LIST.fullmatch(revision):
+            return ("", "0")
     return ()
 
 

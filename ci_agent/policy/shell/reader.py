@@ -59,6 +59,15 @@ class HereDocument(NamedTuple):
     """Receives the expansions in the body."""
 
 
+@dataclass(frozen=True, slots=True)
+class Keyed:
+    """What is put into an associative array anywhere in the text, in order."""
+
+    keys: dict[str | None, None] = field(default_factory=dict)
+    """None among them: one that is not spelled."""
+    values: dict[str | None, None] = field(default_factory=dict)
+
+
 @dataclass(slots=True)
 class Notes:
     """What the text does to the shell that runs it, wherever in the text it does it."""
@@ -91,6 +100,14 @@ class Notes:
     unset: set[str] = field(default_factory=set)
     """The names given to `unset`, which for want of a variable takes away a function."""
     arrays: set[str] = field(default_factory=set)
+    appended: dict[str, int] = field(default_factory=dict)
+    """How many places add elements to an array."""
+    filled_in: dict[str, set[int]] = field(default_factory=dict)
+    """The innermost loops in which an array gets its elements, by their numbers; 0: in none."""
+    keyed: dict[str, Keyed] = field(default_factory=dict)
+    loop: int = 0
+    """The number of the innermost loop at the cursor."""
+    loops: int = 0
     declared: set[str] = field(default_factory=set)
     """The variables to which `export` and its like give a value, which for an array would be evaluated."""
     evaluates: bool = False
@@ -106,6 +123,18 @@ class Notes:
         self.pieces += count
         if self.pieces > MAX_PIECES:
             raise BoundExceededError(f"more than {MAX_PIECES} words and parts of words")
+
+    def fill(self, name: str, *, append: bool) -> None:
+        """Note one place that fills an array, or adds to it."""
+        self.filled_in.setdefault(name, set()).add(self.loop)
+        if append:
+            self.appended[name] = self.appended.get(name, 0) + 1
+
+    def grows_here_alone(self, name: str) -> bool:
+        """Whether what adds to the array does so in the order of the text, behind the one place that fills it."""
+        places = 1 + 2 * self.appended[name]
+        in_order = len(self.filled_in[name]) == 1 and name not in self.assigned_later
+        return in_order and self.assigned.get(name) == places
 
     def assign(self, name: str, *, integer: bool = False, certain: bool = True) -> None:
         """Note one place that changes the variable `name`; an uncertain one makes its value unknown everywhere."""

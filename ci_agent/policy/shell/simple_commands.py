@@ -4,8 +4,9 @@ import re
 from dataclasses import dataclass, field
 from typing import cast
 
+from ci_agent.policy.shell.associative import read_element, read_pair
 from ci_agent.policy.shell.builtins import BUILTINS, DECLARING, note_builtin
-from ci_agent.policy.shell.declarations import note_assignments
+from ci_agent.policy.shell.declarations import MAKE_ASSOCIATIVE, note_assignments
 from ci_agent.policy.shell.here_documents import read_delimiter
 from ci_agent.policy.shell.reader import DESCRIPTOR, Mask, Reader, Role
 from ci_agent.policy.shell.static_words import static_text, word_set
@@ -31,6 +32,10 @@ _REDIRECT = re.compile(
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?=)")
 _ELEMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\[")
 _BEHIND_ARRAY = frozenset(("", *" \t\n;|&()<>"))
+_ONE_ELEMENT = (
+    "the assignment of one element of an array that is not understood; what is: `declare -A m`, then m[key]=value or "
+    'm["$k"]=value on a line of its own'
+)
 _SAME_AGAIN = re.compile(r"[A-Za-z0-9_./:,@%+^-]+")
 """What another expansion leaves as it is."""
 
@@ -96,6 +101,9 @@ def _read_next(reader: Reader, draft: _Draft) -> None:
     if not draft.words and _ASSIGNMENT.match(reader.text, reader.position, reader.end):
         draft.assignments.append(_read_assignment(reader, "assignment"))
         return
+    if not draft.words and _ELEMENT.match(reader.text, reader.position, reader.end):
+        draft.assignments.append(_read_element(reader))
+        return
     if not draft.words:
         word = _read_name(reader)
     elif draft.words[0].plain in DECLARING:
@@ -111,6 +119,16 @@ def _refuse_brackets(reader: Reader, words: list[int]) -> None:
     for start, end, _ in (reader.roles[index] for index in words):
         if reader.text[start:end] == "[[":
             reader.require_bash("`[[`", start)
+
+
+def _read_element(reader: Reader) -> SourceAssignment:
+    start = reader.position
+    reader.require_bash("the assignment of one element of an array")
+    element = read_element(reader)
+    reader.skip_blanks()
+    if element is None or not ENDS_COMMAND.match(reader.text, reader.position, reader.end):
+        reader.fail(_ONE_ELEMENT, start)
+    return element
 
 
 def _note_bracket(reader: Reader, words: list[int]) -> None:
@@ -130,8 +148,6 @@ def read_role(reader: Reader, role: Role) -> SourceWord:
 
 def _read_name(reader: Reader) -> SourceWord:
     start = reader.position
-    if _ELEMENT.match(reader.text, start, reader.end):
-        reader.fail("the assignment of one element of an array")
     word = read_role(reader, "name")
     source = reader.text[start : reader.position]
     if source in RESERVED_WORDS:
@@ -142,15 +158,16 @@ def _read_name(reader: Reader) -> SourceWord:
 def _read_declared(reader: Reader, draft: _Draft) -> SourceWord:
     """An argument of `export` and its like, which may have the form of an assignment."""
     if _ELEMENT.match(reader.text, reader.position, reader.end):
-        reader.fail("the assignment of one element of an array")
+        reader.fail(_ONE_ELEMENT)
     if not _ASSIGNMENT.match(reader.text, reader.position, reader.end):
         return read_role(reader, "argument")
-    assignment = _read_assignment(reader, "argument")
+    associative = len(draft.words) > 1 and draft.words[1].plain in MAKE_ASSOCIATIVE
+    assignment = _read_assignment(reader, "argument", associative=associative)
     draft.declared[len(draft.words) - 1] = assignment
     return SourceWord(None, (), assignment.span)
 
 
-def _read_assignment(reader: Reader, role: Role) -> SourceAssignment:
+def _read_assignment(reader: Reader, role: Role, *, associative: bool = False) -> SourceAssignment:
     start = reader.position
     match = cast("re.Match[str]", _ASSIGNMENT.match(reader.text, start, reader.end))
     reader.position = match.end()
@@ -159,7 +176,7 @@ def _read_assignment(reader: Reader, role: Role) -> SourceAssignment:
         reader.require_bash("'+='", start)
     elements: tuple[SourceWord, ...] | None = None
     if reader.at("("):
-        elements = _read_elements(reader)
+        elements = _read_elements(reader, match[1] if associative else None)
         value = SourceWord(None, (), reader.span(match.end(), reader.position))
     else:
         value = read_value(reader)
@@ -167,8 +184,9 @@ def _read_assignment(reader: Reader, role: Role) -> SourceAssignment:
     return SourceAssignment(match[1], value, elements, match[2] == "+=", reader.span(start, reader.position))
 
 
-def _read_elements(reader: Reader) -> tuple[SourceWord, ...]:
-    """The words of an array. In a substitution, bash loses their backslashes and runs what stands on the next line."""
+def _read_elements(reader: Reader, associative: str | None) -> tuple[SourceWord, ...]:
+    """The words of an array; what an associative one gets is noted by its name. In a substitution, bash loses their
+    backslashes and runs what stands on the next line."""
     words: list[SourceWord] = []
     start = reader.position
     reader.require_bash("an array")
@@ -177,9 +195,13 @@ def _read_elements(reader: Reader) -> tuple[SourceWord, ...]:
     reader.position += 1
     _skip_array_blanks(reader)
     while not reader.at(")"):
-        if reader.at("["):
-            reader.fail("the assignment of one element of an array")
-        words.append(read_word(reader))
+        if associative is not None:
+            if not read_pair(reader, associative):
+                reader.fail(_ONE_ELEMENT)
+        elif reader.at("["):
+            reader.fail(_ONE_ELEMENT)
+        else:
+            words.append(read_word(reader))
         _skip_array_blanks(reader)
     reader.position += 1
     if reader.peek() not in _BEHIND_ARRAY:

@@ -1,15 +1,24 @@
 """What simple commands do to the shell that runs them."""
 
+from itertools import chain, product
+from math import prod
+
 from ci_agent.policy.shell.builtin_checks import check_call, ends_shell, sets_errexit
 from ci_agent.policy.shell.builtins import CAREFUL
+from ci_agent.policy.shell.declarations import MAKE_ASSOCIATIVE
 from ci_agent.policy.shell.folders import UNREACHABLE, Folder, Outcome, change_folder
 from ci_agent.policy.shell.program import Command, UnparsableError
 from ci_agent.policy.shell.static_words import static_text
 from ci_agent.policy.shell.syntax import Builtin, Simple, SourceWord
 from ci_agent.policy.shell.trail import Trail, shown
 from ci_agent.policy.shell.values import assign, expand_words, is_number, printer_read, redirect_all
-from ci_agent.policy.shell.variables import Known
+from ci_agent.policy.shell.variables import POSITIONAL, Known
 from ci_agent.policy.words import Word
+
+_MAX_ALTERNATIVES = 16
+"""How many lists of words one command may have."""
+_MAY_VARY = frozenset({"[", "echo", "printf", "test"})
+"""Commands of the shell that leave it as it is, whatever their words are."""
 
 
 def run_simple(trail: Trail, simple: Simple, folder: Folder) -> Outcome:
@@ -23,15 +32,42 @@ def run_simple(trail: Trail, simple: Simple, folder: Folder) -> Outcome:
         for assignment in simple.assignments
     )
     redirects = redirect_all(trail, simple.redirects, folder) if simple.redirects else ()
-    name = words[0].literal if words else None
     builtin = simple.builtin
-    function = builtin is None and name in trail.functions and not trail.notes.evaluates
-    trail.commands.append(Command(words, assignments, redirects, shown(folder), simple.span, function, fed_by))
+    alternatives = _alternatives(trail, words) if trail.notes.appended else [words]
+    for each in alternatives:
+        function = builtin is None and bool(each) and each[0].literal in trail.functions and not trail.notes.evaluates
+        trail.commands.append(Command(each, assignments, redirects, shown(folder), simple.span, function, fed_by))
+    trail.several = len(alternatives) > 1
     if builtin is not None:
-        return _run_builtin(trail, builtin, words[builtin.index + 1 :], simple, folder)
-    if words and words[0].text != simple.words[0].plain:
-        _check_name(words[0], simple.words[0])
+        for each in alternatives if builtin.name in _MAY_VARY else [words]:
+            outcome = _run_builtin(trail, builtin, each[builtin.index + 1 :], simple, folder)
+        return outcome
+    for each in alternatives:
+        if each and each[0].text != simple.words[0].plain:
+            _check_name(each[0], simple.words[0])
+        if each and trail.notes.functions:
+            _call(trail, each, folder)
     return Outcome(folder, folder)
+
+
+def _call(trail: Trail, words: tuple[Word, ...], folder: Folder) -> None:
+    trail.check_name(words[0].literal)
+    if words[0].literal in trail.functions:
+        trail.call_function(words[0].text, words[1:], folder)
+
+
+def _alternatives(trail: Trail, words: tuple[Word, ...]) -> list[tuple[Word, ...]]:
+    """What the words may be, where they have the elements of arrays that were added to or not."""
+    if not any(word.contents for word in words):
+        return [words]
+    contents = [word.contents or ((word,),) for word in words]
+    if prod(map(len, contents)) > _MAX_ALTERNATIVES:
+        return [words]
+    made = [tuple(chain.from_iterable(each)) for each in product(*contents)]
+    for each in made:
+        trail.count_command()
+        trail.count_words(list(each))
+    return made
 
 
 def _run_builtin(
@@ -46,16 +82,40 @@ def _run_builtin(
     if name in ("mapfile", "readarray"):
         _fill_array(trail, builtin, arguments, simple)
     if builtin.handler is not None:
-        trail.run_later(builtin.handler)
+        trail.run_trap(builtin.handler)
     if name == "cd":
         return Outcome(change_folder(folder, arguments, trail.variables, trail.disk.is_absent), folder)
     if name in {"pushd", "popd", "eval"}:
         return Outcome(None, None)
     if name == "exit" and not simple.redirects and not simple.assignments and ends_shell(arguments):
         return Outcome(UNREACHABLE, UNREACHABLE)
-    if name == "set" and not simple.redirects and sets_errexit(arguments):
-        trail.errexit = not (trail.notes.errexit_ends or trail.notes.evaluates)
+    if name in ("declare", "typeset", "local") and not simple.redirects:
+        _declare(trail, simple)
+    if name == "set" and not simple.redirects:
+        _set(trail, arguments, folder)
     return Outcome(folder, folder)
+
+
+def _declare(trail: Trail, simple: Simple) -> None:
+    """`declare -A NAME...`, and nothing else."""
+    options, names = simple.words[1:2], simple.words[2:]
+    if not options or options[0].plain not in MAKE_ASSOCIATIVE:
+        return
+    if simple.words[0].plain == "local" and not trail.variables.in_function:
+        return
+    for at, word in enumerate(names, 1):
+        assignment = simple.declared.get(at)
+        name = word.plain if assignment is None else assignment.name
+        if name is not None:
+            trail.variables.make_associative(name, fresh=assignment is not None)
+
+
+def _set(trail: Trail, arguments: tuple[Word, ...], folder: Folder) -> None:
+    if sets_errexit(arguments):
+        trail.errexit = not (trail.notes.errexit_ends or trail.notes.evaluates)
+    texts = [word.literal for word in arguments]
+    if "--" in texts:
+        trail.variables.fill(POSITIONAL, arguments[texts.index("--") + 1 :], folder)
 
 
 def _fill_array(trail: Trail, builtin: Builtin, arguments: tuple[Word, ...], simple: Simple) -> None:

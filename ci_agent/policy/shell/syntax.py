@@ -28,6 +28,10 @@ class Parameter(NamedTuple):
     """`${#name}`: digits."""
     operands: tuple["SourceWord", ...] = ()
     """What stands to the right of an operator: its substitutions run."""
+    assigns: bool = False
+    """The operator may give the variable a value."""
+    key: "SourceWord | None" = None
+    """For one element of an associative array."""
     edit: Edit | None = None
     """What the operator makes of the value, when that is as simple as `${name%.py}` and `${name##*/}`."""
 
@@ -45,6 +49,8 @@ class Arithmetic:
     """`$((...))`: names that it reads must hold integers, for bash evaluates their text as code."""
 
     reads: tuple[str, ...]
+    inserts: tuple[str, ...]
+    """Those that stand there with a `$`: their text becomes a part of the expression."""
     assigns: tuple[str, ...]
     span: Span
     certain: bool
@@ -70,6 +76,8 @@ class SourceAssignment(NamedTuple):
     """The words of `name=(...)`; None: a plain value."""
     append: bool
     span: Span
+    key: SourceWord | None = None
+    """For one element of an associative array."""
 
 
 RedirectOperator: TypeAlias = Literal["<", ">", ">>", ">|", "<>", "&>", "&>>", ">&", "<&", "<<<", "<<"]

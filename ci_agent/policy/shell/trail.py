@@ -17,12 +17,31 @@ MAX_WORDS = 2_000
 """The words of all commands, once they are expanded; what had to be expanded counts twice."""
 
 
+_MAX_CALLS_WITHIN = 8
+"""How deep functions that call others are followed call by call."""
+
+
 class Scope(NamedTuple):
     """What held before a part of the program that may not run, or runs in a shell of its own."""
 
     variables: int
     functions: int
     errexit: bool
+
+
+class OutOfOrderError(Exception):
+    """A function may be called where the following does not get to, or with variables that it did not see."""
+
+
+@dataclass(slots=True)
+class Calls:
+    """The calls of functions, each followed where it stands, with its own arguments."""
+
+    bodies: dict[str, Sequence] = field(default_factory=dict)
+    running: list[str] = field(default_factory=list)
+    called: set[str] = field(default_factory=set)
+    called_by_trap: set[str] = field(default_factory=set)
+    in_trap: bool = False
 
 
 @dataclass(slots=True)
@@ -36,6 +55,8 @@ class Trail:
     commands: list[Command] = field(default_factory=list)
     functions: dict[str, None] = field(default_factory=dict)
     """Those certainly defined here, in order."""
+    calls: Calls | None = None
+    """None: nobody knows which calls there are, so that each function is followed where it is defined."""
     errexit: bool = False
     """A failing command certainly ends the shell here."""
     unrolled: bool = False
@@ -45,6 +66,8 @@ class Trail:
     printers: dict[int, int] = field(default_factory=dict)
     """For the program of a substitution, by its id, the index of the command that prints what is substituted."""
     loops: list[LineLoop] = field(default_factory=list)
+    several: bool = False
+    """The command that was followed last may have had one list of words or another."""
     feeding: int | None = None
     """Index of the command that feeds the pipe at whose end the following stands."""
 
@@ -86,11 +109,63 @@ class Trail:
         made = filter(None, map(new_branch, self.commands)) if "branch" in question.about else ()
         return tuple(self.disk.answer(question._replace(made=tuple(made)), folder or ""))
 
-    def run_later(self, sequence: Sequence) -> None:
+    def check_name(self, name: str | None) -> None:
+        """Make sure that a command is no call of a function that is not known here; None: any name."""
+        if self.calls is not None and (name is None or (name in self.notes.functions and name not in self.functions)):
+            raise OutOfOrderError
+
+    def define_function(self, name: str, body: Sequence) -> None:
+        self.functions.setdefault(name)
+        if self.calls is None:
+            self.run_later(body, function=True)
+        elif name in self.calls.bodies:
+            raise OutOfOrderError
+        else:
+            self.calls.bodies[name] = body
+
+    def call_function(self, name: str, arguments: tuple[Word, ...], folder: Folder) -> None:
+        """Follow a function with its arguments."""
+        calls = self.calls
+        if calls is None:
+            return
+        if name in calls.running or len(calls.running) == _MAX_CALLS_WITHIN:
+            raise OutOfOrderError
+        (calls.called_by_trap if calls.in_trap else calls.called).add(name)
+        calls.running.append(name)
+        scope, inside = self.open_scope(), self.variables.in_function
+        self.variables.in_function = True
+        self.variables.pass_arguments(arguments, folder)
+        self.run(self, calls.bodies[name], folder)
+        self.variables.in_function = inside
+        self.close_scope(scope)
+        calls.running.pop()
+
+    def follow_uncalled(self) -> None:
+        """Follow the functions that nothing calls; what a trap calls at any time must be called by nothing else."""
+        calls = self.calls
+        while calls is not None and (names := calls.bodies.keys() - calls.called - calls.called_by_trap):
+            name = min(names)
+            calls.called.add(name)
+            self.run_later(calls.bodies[name], function=True)
+        if calls is not None and not calls.called.isdisjoint(calls.called_by_trap):
+            raise OutOfOrderError
+
+    def run_trap(self, sequence: Sequence) -> None:
+        calls = self.calls
+        outside = calls is not None and calls.in_trap
+        if calls is not None:
+            calls.in_trap = True
+        self.run_later(sequence, function=False)
+        if calls is not None:
+            calls.in_trap = outside
+
+    def run_later(self, sequence: Sequence, *, function: bool) -> None:
         """Follow what runs at an unknown time: the body of a function, what `trap` installs."""
+        before = self.variables.enter_later(function=function)
         scope = self.open_scope()
         self.run(self, sequence, None if self.notes.all_moves else "")
         self.close_scope(scope)
+        self.variables.leave_later(before)
 
     def run_apart(self, sequence: Sequence, folder: Folder) -> None:
         """Follow what is substituted, in a shell of its own that `set -e` does not reach."""

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 
+from ci_agent.policy.shell.braces import may_expand
 from ci_agent.policy.shell.expansion import Surroundings, expand_value, expand_word
 from ci_agent.policy.shell.folders import Folder
 from ci_agent.policy.shell.program import Assignment, Redirect, RedirectMode, UnparsableError
@@ -22,7 +23,7 @@ from ci_agent.policy.shell.syntax import (
     Substitution,
 )
 from ci_agent.policy.shell.trail import Trail
-from ci_agent.policy.shell.variables import Known
+from ci_agent.policy.shell.variables import Known, held
 from ci_agent.policy.words import Word
 
 _MODES: dict[RedirectOperator, RedirectMode] = {
@@ -42,7 +43,9 @@ _NOT_ALIKE = re.compile(r"[?\[]")
 
 def expand_words(trail: Trail, simple: Simple, folder: Folder) -> tuple[Word, ...]:
     declared = simple.declared
-    lasting = len(simple.words) == len(declared) + 1 and simple.words[0].plain != "local" and not simple.redirects
+    lasting = len(simple.words) == len(declared) + 1 and not simple.redirects
+    # Outside of a function `local` fails.
+    lasting = lasting and (trail.variables.in_function or simple.words[0].plain != "local")
     words: list[Word] = []
     for index, word in enumerate(simple.words, -1):
         if word.plain is not None:
@@ -78,11 +81,15 @@ def visit(trail: Trail, parts: Iterable[Part], folder: Folder) -> None:
             note_printer(trail, part.program)
         elif isinstance(part, Arithmetic):
             evaluate(trail, part, folder)
-        elif isinstance(part, Parameter) and part.operands:
+        elif isinstance(part, Parameter) and (part.operands or part.key):
+            if part.key is not None:
+                trail.variables.check_key(part.name, part.key)
             scope = trail.open_scope()
             for operand in part.operands:
                 visit(trail, operand.parts, folder)
             trail.close_scope(scope)
+            if part.assigns:
+                trail.add_value(part.name, part.operands[0].span, folder)
 
 
 def note_printer(trail: Trail, program: Sequence) -> None:
@@ -92,7 +99,9 @@ def note_printer(trail: Trail, program: Sequence) -> None:
     if len(program.items) != 1 or len(pipelines) != 1 or not trail.commands:
         return
     last = pipelines[0].stages[-1]
-    if isinstance(last, Simple) and last.span == trail.commands[-1].span and prints_alone(trail, last):
+    if trail.several or not isinstance(last, Simple) or last.span != trail.commands[-1].span:
+        return
+    if prints_alone(trail, last):
         trail.printers[id(program)] = len(trail.commands) - 1
 
 
@@ -119,9 +128,16 @@ def printer_read(trail: Trail, redirects: tuple[SourceRedirect, ...]) -> int | N
 
 
 def evaluate(trail: Trail, arithmetic: Arithmetic, folder: Folder) -> None:
-    for name in arithmetic.reads:
-        if not (trail.variables.is_integer(name) or trail.variables.is_count_or_empty(name)):
-            reason = f"arithmetic evaluates the text of {name}, which is not known to be a number"
+    for name in (*arithmetic.reads, *arithmetic.inserts):
+        if not (trail.variables.is_integer(name) or trail.variables.is_number_or_empty(name)):
+            reason = (
+                f"arithmetic evaluates the text of {name}, which is not known to be a number; "
+                "let awk calculate, or write the number"
+            )
+            raise UnparsableError(reason, arithmetic.span)
+    for name in arithmetic.inserts:
+        if not trail.variables.is_integer(name):
+            reason = f"the arithmetic fails if {name} is empty; write {name} without $ there"
             raise UnparsableError(reason, arithmetic.span)
     for name in arithmetic.assigns:
         trail.add_value(name, arithmetic.span, folder)
@@ -136,40 +152,58 @@ def is_number(trail: Trail, word: SourceWord) -> bool:
     return is_integer(word)
 
 
+def _copies_integer(trail: Trail, word: SourceWord) -> bool:
+    part = only_part(word)
+    return isinstance(part, Parameter) and part.plain and trail.variables.is_integer(part.name)
+
+
 def assign(trail: Trail, assignment: SourceAssignment, folder: Folder, *, lasting: bool) -> Assignment:
     if assignment.elements is not None:
-        elements = [word for element in assignment.elements for word in expand(trail, element, folder)]
+        elements = _elements(trail, assignment.elements, folder)
         value = trail.unknown(assignment.value.span)
-        if lasting and not assignment.append and all(map(_is_element, elements)):
-            trail.variables.define(assignment.name, Known(tuple(elements), folder, array=True))
+        if not assignment.elements:
+            # Nothing, or keys with values that are spelled.
+            value = value._replace(kind="literal")
+        if assignment.append:
+            trail.variables.grow(assignment.name, elements if lasting else None, folder)
+        elif lasting and elements is not None:
+            trail.variables.fill(assignment.name, elements, folder)
     else:
+        if assignment.key is not None:
+            trail.variables.check_key(assignment.name, assignment.key)
         value = value_of(trail, assignment.value, folder)
-        if lasting:
+        if lasting and assignment.key is None:
             _define(trail, assignment, value, folder)
     if assignment.append:
         value = trail.unknown(assignment.value.span)
     return Assignment(assignment.name, value, assignment.span)
 
 
-def _is_element(word: Word) -> bool:
-    """Whether it becomes elements as it stands, and gives none a number (`[2]=x`)."""
-    return word.kind in ("literal", "glob") and not word.text.startswith("[")
+def _elements(trail: Trail, sources: tuple[SourceWord, ...], folder: Folder) -> tuple[Word, ...] | None:
+    """The elements of an array; None: they are not known, or one may get a number (`[2]=x`)."""
+    elements: list[Word] = []
+    certain = True
+    for source in sources:
+        made = expand(trail, source, folder)
+        certain = certain and all(_is_element(word, source) for word in made)
+        elements += made
+    return tuple(elements) if certain else None
+
+
+def _is_element(word: Word, source: SourceWord) -> bool:
+    if word.kind in ("literal", "glob"):
+        return not word.text.startswith("[")
+    return not (word.pipe or word.contents or may_expand(source)) and not any(
+        each.text.startswith("[") for each in word.choices
+    )
 
 
 def _define(trail: Trail, assignment: SourceAssignment, value: Word, folder: Folder) -> None:
-    if value.kind == "literal":
-        known = Known((value,))
-    elif value.kind == "choice":
-        known = Known(value.choices, folder)
-    elif is_integer(assignment.value):
+    known = held(value, folder)
+    if value.kind == "unknown" and (is_integer(assignment.value) or _copies_integer(trail, assignment.value)):
         known = Known((), integer=True)
-    elif value.stand_ins:
-        known = Known((), stand_ins=value.stand_ins)
-    elif value.printed_by is not None:
-        known = Known((), printed_by=value.printed_by, whole=value.whole, line=value.line)
-    else:
-        return
-    trail.variables.define(assignment.name, known)
+    if known is not None:
+        trail.variables.define(assignment.name, known)
 
 
 def redirect_all(trail: Trail, redirects: tuple[SourceRedirect, ...], folder: Folder) -> tuple[Redirect, ...]:

@@ -51,7 +51,9 @@ $'\e[x'  $'\u41'  $'a\''  "$'x'"  "${X:-'}'}"  ${X:-"$(ls q)"}  ${X:-<(ls u)}  "
 $(( i ? 1 : 2 ))  $((${#X}))  $(<a.txt)  "$(<a.txt)"  `<a.txt`  $(cat <<E)  ~+  ~-  ~1  a=~  --x=~/y  x:~  {a,b}{c,d}
 {a,{b,c}}  {,a}  {a,}  {a..z..2}  {1,2}..3  a{b,c}{  '{'a,b}  {a\,b}  {"a,b"}  ${X}{a,b}  {$X,b}  [[:alpha:]]*  [a-  [!
 [^a]*  **  ***  */  ./*  +(a)  @(a|b)  !(a)  a|b  \(a\)  a\"b  "\a"  "\!"  !!  !x  \!  "!x"  =(a)  a=(b)  X[0]=a  ]]  [[
-))  ((
+))  ((  "${f/.txt/}"  ${f/a/b}  "${f//./_}"  ${f^^}  "${f,,}-$i"  $f-$i  "$f$i"  "${f%.*}/${f#*.}"  ${X:=d}
+"${X:=$(ls de)}"  $((SECONDS+1))  $((${#a[@]}+i))  $(($f+1))  $((OPTIND-1))  "${X[@]}"  "${m[k]}"  ${m[$f]}  "${!m[@]}"
+"${!f[@]}"  ${f[@]}  "${i[@]}"  "${#f[@]}"  "$1"
 -e  `ls \$X`  `ls \`ls n\``  "`ls \\\$X`"  $(cd sub; ls pw)  $"d"  *"y"  "*"y*  $(($#+1))  ${X:?}  "${a[@]}"
 """
 _NAMES = """
@@ -169,7 +171,7 @@ class _Generator:
         name = self._random.choice(["f", "X", "i", "STAR"])
         words = " ".join(self._random.choice(self._pieces) for _ in range(self._random.randint(1, 3)))
         end = self._random.choice(["; ", self._newline() if self._bodies else "\n"])
-        make = self._random.choice([self._blocks, self._values])
+        make = self._random.choice([self._blocks, self._values, self._arrays, self._calls])
         return self._random.choice(make(name, words, body, other, end))
 
     def _blocks(self, name: str, words: str, body: str, other: str, end: str) -> list[str]:
@@ -201,6 +203,38 @@ class _Generator:
             f"{name}={first}; {body}; {name}={last}",
             f"{name}=({words}); ls ${{{name}[@]}}; {body}",
             f"{name}() {{ local X{end}X=a; {other}; }}; {body}",
+        ]
+
+    def _arrays(self, name: str, words: str, body: str, other: str, end: str) -> list[str]:
+        first, last = words.partition(" ")[0], words.rpartition(" ")[2]
+        return [
+            f'{name}=({words}); {body}; {name}+=({last}); ls "${{{name}[@]}}"',
+            f'{name}=({words}); {body} && {name}+=(y); ls "${{{name}[@]}}"; {name}+=($f "$i"); {other}',
+            f'a=({words}); if {body}; then a+=(z); fi; for {name} in "${{a[@]}}"; do ls "${name}"; done; {other}',
+            f'a=(); for f in {words}; do a+=("$f"); {body}; done; ls "${{a[@]}}"',
+            f'a=(x); {{ {body}; a+=(y); }} {self._random.choice(["| cat", "", "&", "> o"])}{end}ls "${{a[@]}}"',
+            f'{name}() {{ ls "$@" "${{a[@]}}"; }}; set -- {words}; a=($f); {body}; ls "$@"; a+=(w); {name} y',
+            f'declare -A m; {body}; m[x]={first}{end}ls "${{m[x]}}" ${{m[x]}} ${{#m[@]}}; {other}',
+            f'declare -A m=([a]=b.txt ["c d"]=-x); {body}; for i in "${{!m[@]}}"; do ls "$i${{m[$i]}}" $i; done',
+            f'declare -A m{end}for i in {words}; do m[$i]=y; {body}; ls "${{m["$i"]}}"; done',
+            f'{name}() {{ local -A m=([k]=x); {body}; m[k]=z; ls "${{m[k]}}" "${{!m[@]}}"; {other}; }}; {name}',
+            f'{body}; declare -A m; m[k]=v; {other}; ls "${{m[k]}}" "${{m[0]:-x}}" "${{m[@]}}"',
+            f'set -- {words}; {body}; for {name} in "$@"; do {other}; done; ls "$@" "$1" $2',
+            f'{body}; set -e -- {words}; ls "$@"',
+            f"for {name} in a b.txt; do for f in c 'd e' 1; do {body}; ls \"${name}-$f\" ${name}$f; done; done",
+        ]
+
+    def _calls(self, name: str, words: str, body: str, other: str, end: str) -> list[str]:
+        first = words.partition(" ")[0]
+        return [
+            f'{name}() {{ local f={first} i=1; {other}; ls "$f" $f; }}; {body}; {name} x',
+            f'{name}() {{ {body}; ls "$1" $2 "$@"; {other}; }}; {name} {words}; {name} "$X" y; {other}',
+            f'f() {{ local X=$1; {body}; ls "$X"; g "$X" b; }}; g() {{ {other}; ls "$X" "$2"; }}; f {words}; g c',
+            f'f() {{ X=$1; {body}; ls "$X"; }}; f {words}; {other}; f y; ls "$X"',
+            f'f() {{ "$@"; ls $#; }}; f {words}; f ls "$f"; {body}; f {words}',
+            f"f() {{ ls \"$1\"; {body}; }}; trap 'f a; {self._random.choice(self._names)}' EXIT; {other}; f b",
+            f'f() {{ ls "$1"; {body}; }}; {other} || f() {{ ls "$2"; }}{end}f {words}; $X a; ls $(f z)',
+            f'g() {{ f "$1" x; }}; f() {{ {body}; ls "$2" "$1"; [ $i ] || g y; }}; g {words}; {other}',
         ]
 
     def _values(self, name: str, words: str, body: str, other: str, end: str) -> list[str]:

@@ -114,7 +114,7 @@ def test_where_no_thread_is_to_be_had_a_program_too_deep_for_this_stack_is_refus
         ("ls \\\r\nrm", None),
         ("echo ${x:-`rm`}", "rm"),
         ("echo ${x+`rm`}", "rm"),
-        ("echo ${x:=`rm`}", None),
+        ("echo ${x:=`rm`}", "rm"),
         ("echo ${x:-<(rm)}", None),
         ("[[ a =~ `rm` ]]", "rm"),
         ("r\\\nm x", None),

@@ -55,7 +55,7 @@ def test_a_pipe_tells_which_command_feeds_it() -> None:
 
 
 def test_the_program_behind_a_function_is_named_by_command(commands: Commands) -> None:
-    assert commands("ls() { command ls -l; }; ls") == ["command ls -l", "ls (function)"]
+    assert commands("ls() { command ls -l; }; ls") == ["ls (function)", "command ls -l"]
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_what_is_no_program_is_refused(text: str) -> None:
         ("echo $\\\n(rm)", "continuation line"),
         ("ls a\u00a0b", "blank that only looks like one"),
         ("for x in a; { ls; }", "expected 'do'"),
-        ("a[0]=x", "element of an array"),
+        ("a[0]=x", "not certainly an associative array"),
         ("a=([0]=x)", "element of an array"),
         ("declare a[0]=x", "element of an array"),
         ("ls {a,b", "braces"),
@@ -95,8 +95,19 @@ def test_what_is_no_program_is_refused(text: str) -> None:
         ("echo $[1 + 1]", "old form"),
         ("echo ${x@P}", "parameter expansion"),
         ("echo ${!x}", "parameter expansion"),
-        ("echo ${x:=a}", "parameter expansion"),
-        ("echo ${x=a}", "parameter expansion"),
+        ("echo ${1:=a}", "parameter expansion"),
+        ("echo ${IFS:=a}", "changes what the shell does"),
+        ("echo ${LC_ALL:=a}", "character encoding"),
+        ("a[$x]=x", "not certainly an associative array"),
+        ("declare -A m; m[$x$y]=1", "element of an array"),
+        ("declare -A m; m[a]+=1", "element of an array"),
+        ("declare -A m; m[a]=1 ls", "element of an array"),
+        ("declare -A m; m[a]=1 >o", "element of an array"),
+        ("declare -A m; x=$(m[a]=1)", "element of an array"),
+        ("declare -A m=([$x]=1)", "element of an array"),
+        ("declare -A m=(a 1)", "element of an array"),
+        ("declare -a m=([a]=1)", "element of an array"),
+        ("declare -A BASH_ALIASES", "changes what the shell does"),
         ("echo ${x:-<(rm)}", "parameter expansion"),
         ("echo \"${x:-'a'}\"", "parameter expansion"),
         ("echo ${x:-{a}}", "parameter expansion"),

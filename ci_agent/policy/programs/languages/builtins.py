@@ -11,6 +11,10 @@ from ci_agent.steering_names import changes_what_runs
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NAME_AND_VALUE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?=|$)")
 _EVALUATED = re.compile(r"[`$\[\]]")
+_PAIRS = re.compile(
+    r"\((?:\s*\[(?:[A-Za-z0-9_./:-]+|'[^'\n]+'|\"[^\"$`\\\n]+\")\]=(?:[A-Za-z0-9_./:@%+,-]+|'[^']*'|\"[^\"$`\\]*\"|(?=[\s)])))*\s*\)"
+)
+"""Keys with values in which nothing is evaluated, as an associative array gets them."""
 _SUM = re.compile(r"[A-Za-z0-9_ \t+*/%<>=!&|^~?:(),-]*")
 
 
@@ -25,6 +29,8 @@ def read_declare(parsed: Parsed, draft: Draft) -> None:
     for index, word in _operands(parsed):
         _set(draft, index, word)
         value = (word.literal or "").partition("=")[2]
+        if parsed.has("-A") and not parsed.has("-a", "-i", "-n", "-I") and _PAIRS.fullmatch(value):
+            continue
         if evaluates and (word.literal is None or _EVALUATED.search(value)):
             draft.doubt(f"bash evaluates the value in {word.text}")
 

@@ -98,12 +98,12 @@ def read_watch(parsed: Parsed, draft: Draft) -> None:
 
 
 def read_trap(parsed: Parsed, draft: Draft) -> None:
-    """`trap SCRIPT SIGNAL...`; `-` and a signal alone restore, an empty script ignores."""
+    """`trap SCRIPT SIGNAL...`: the reading of the shell follows the script, in which functions have their meaning."""
     if parsed.has("-p", "-l") or len(parsed.operands) < 2:
         return
     script = parsed.operands[0].word
-    if script.literal not in ("-", ""):
-        draft.script(script)
+    if script.literal is None:
+        draft.doubt(f"the commands in {script.text} are not known")
 
 
 def joined(words: list[Word]) -> Word:
