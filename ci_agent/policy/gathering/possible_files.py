@@ -22,6 +22,11 @@ _COST: Final = 20
 """Finding out where a path leads takes as long as seeing this many entries of a folder."""
 
 _SEPARATORS: Final = re.compile(r"[:,=]")
+_GLUED: Final = re.compile(r"[:,=@]")
+_LISTED: Final = re.compile(r"[,=]")
+_VALUES_IN_CLUSTERS: Final = (3, 4)
+"""Where a value may begin in a cluster of two or three options; behind more a word is hardly one."""
+
 _WITHOUT_PARTS: Final = re.compile(r"[^@:,=-][^:,=]*")
 
 
@@ -40,6 +45,12 @@ def possible_files(
         place.budget.spend_entries(_COST)
         if _is_somewhere(text, place.folder, folders):
             yield from _found(site, text, place, whole)
+    for text in _each_once(part for word in words if whole for part in _glued(word.text)):
+        place.budget.spend_entries(_COST)
+        if _is_there(text, place.folder):
+            named = file_fact(site, text, "read", place)
+            inside = isinstance(named, FileFact) and site.workspace.contains(named.path)
+            yield from _found(site, text, place, whole=inside)
 
 
 def _each_once(texts: Iterable[str]) -> Iterator[str]:
@@ -67,6 +78,28 @@ def _parts(text: str) -> list[str]:
     parts += [text.removeprefix("@"), text[2:] if text.startswith("-") else text]
     # Parts of a list; what looks like a way out, as in a URL, has been seen to.
     return parts + [part for part in _SEPARATORS.split(text) if not part.startswith(("/", "~"))]
+
+
+def _glued(text: str) -> Iterator[str]:
+    """What may be the value of a short option in a cluster (`-xo../x`), or stand behind a list's or a pair's sign."""
+    is_option = text[:1] in ("-", "+")
+    if is_option and text[1:2] != "-":
+        yield from (text[at:] for at in _VALUES_IN_CLUSTERS if len(text) > at and text[1:at].isalnum())
+        yield text[2:] if text[0] == "+" else ""
+    parts = [] if "://" in text else (_GLUED if is_option else _LISTED).split(text)[1:]
+    yield from (part for part in parts if is_option or part.startswith(("/", "../")))
+
+
+def _is_there(text: str, folder: Path) -> bool:
+    """Something has the name, or may get it in a folder that is there and not the root."""
+    if not text or len(text) > _MAX_PATH:
+        return False
+    try:
+        check_path_text(text)
+        above = os.path.dirname(text) if text.startswith(("/", "../")) else ""
+        return os.path.lexists(folder / text) or (above not in ("", "/") and os.path.isdir(folder / above))
+    except (InvalidPathError, ValueError):
+        return False
 
 
 def _is_somewhere(text: str, folder: Path, folders: dict[str, bool]) -> bool:

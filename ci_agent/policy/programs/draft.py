@@ -154,11 +154,13 @@ def _path_in(word: Word) -> Word:
     text = word.text
     if word.kind != "literal":
         return word
-    if text.startswith("file:"):
-        return literal_word("/" + text[5:].lstrip("/"), word.span)
     if "=" in text and not _leaves(text):
-        return tail(word, text.index("=") + 1)
-    return tail(word, 2) if text.startswith("-") else word
+        word = tail(word, text.index("=") + 1)
+    elif text.startswith("-"):
+        word = tail(word, 2)
+    if word.text.startswith("file:"):
+        return literal_word("/" + word.text[5:].lstrip("/"), word.span)
+    return word
 
 
 def use_named(draft: Draft, value: Word) -> None:

@@ -1,6 +1,7 @@
 """From the words of a simple command to its effects, by the profile of its program."""
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, product
 from math import prod
 from typing import Literal, TypeVar, assert_never
@@ -41,6 +42,11 @@ _OTHER_FOLDERS = frozenset(
     ("-w", "--workspace", "-ws", "--workspaces", "-r", "--recursive", "-F", "--filter", "--filter-prod")
 )
 """With these, npm and pnpm start a command in the folder of each workspace."""
+
+_FIRST_URLS = re.compile(r"(?:^[^:/]*?|,)(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://")
+_KNOWN_SCHEME = re.compile(
+    r"(?:https?|wss?|s?ftps?|ssh|git|svn|s3|gs|rsync|ldaps?|tcp|udp|smtps?|imaps?)$", re.IGNORECASE
+)
 
 _T = TypeVar("_T")
 
@@ -230,13 +236,24 @@ def _tells(word: Word) -> str | None:
 
 
 def _use_url_in(draft: Draft, word: Word) -> None:
-    """`http://HOST/`, `--url=http://HOST/`: whatever the program is, that is where it will go."""
-    if word.kind == "literal" and "://" not in word.text:
+    """`http://HOST/`, `--url=http://HOST/`, `-uhttp://HOST/`: whatever the program is, that is where it will go."""
+    if word.kind != "literal" or "://" not in word.text:
         return
-    for part in (word, tail(word, word.text.find("=") + 1)):
+    for begins in _url_starts(word.text):
+        part = tail(word, begins)
         if is_url(part) and not part.text.startswith("file:"):
             draft.urls.append(UrlUse(part))
-            return
+
+
+def _url_starts(text: str) -> Iterator[int]:
+    """Where a URL may begin: the first, and those behind commas."""
+    for match in _FIRST_URLS.finditer(text):
+        begins = match.start("scheme")
+        if begins == 1 and text[0] in "-+":
+            # An option, or a cluster of them, stands right before it.
+            known = _KNOWN_SCHEME.search(match["scheme"])
+            begins += known.start() if known else 1
+        yield begins
 
 
 def _apply(parsed: Parsed, draft: Draft, last: bool) -> None:
