@@ -83,6 +83,8 @@ class DiskBudget:
     """The links that lead out of a folder, and where to, by what was asked."""
     index_changes: bool = False
     """The call may change which files git tracks before it asks git."""
+    sent_lists_change: bool = False
+    """The call may change what is left out of a folder that is sent."""
     absent: set[Path] = field(default_factory=set)
     """Names right beneath the root of which it counts that nothing has them."""
     ignore_files_change: bool = False

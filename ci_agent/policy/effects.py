@@ -34,6 +34,8 @@ class FileUse(NamedTuple):
     from_top: bool = False
     """Relative to the top of the working tree that the folder is in (`:/path` of git)."""
     excluded: tuple[Exclusion, ...] = ()
+    build_files: tuple[Word, ...] = ()
+    """For a folder that is sent to a builder: the files that say how to build, where an option names them."""
 
 
 class Tracked(NamedTuple):

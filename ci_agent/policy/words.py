@@ -6,6 +6,13 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 WordKind: TypeAlias = Literal["literal", "glob", "choice", "unknown"]
 
 
+class Sent(NamedTuple):
+    """A folder is sent to a builder, but for what its lists leave out (`.dockerignore`)."""
+
+    files: tuple[str, ...]
+    """Build files, relative to the folder or absolute: a list of its own may lie beside each."""
+
+
 @dataclass(frozen=True, slots=True)
 class Selection:
     """Which of the files beneath a path are meant; the path itself always is."""
@@ -28,6 +35,8 @@ class Selection:
     """Absolute paths, as regular expressions, that are not among those that are indexed."""
     unhidden: bool = False
     """Names that begin with a dot are not among them, unless an ignore file takes them in."""
+    sent: Sent | None = None
+    """It is sent to a builder, with all that is not left out."""
     listed: bool = False
     """They are printed by `ls`: of a folder, the names in it, without its own."""
     untracked: bool = False

@@ -151,11 +151,16 @@ def _may_bring_repository(facts: Sequence[Fact], commands: Sequence[ExecFact]) -
 
 
 def _may_change(path: Path, facts: Sequence[Fact], commands: Sequence[ExecFact]) -> bool:
+    rewritten = any(base_name(command) in _REWRITE_MANIFESTS for command in commands)
+    return rewritten or may_be_written(path, facts, commands)
+
+
+def may_be_written(path: Path, facts: Sequence[Fact], commands: Sequence[ExecFact]) -> bool:
+    """Whether anything that the call does may put other content at a path."""
     folders = {path, *path.parents}
     written = [file for fact in facts for file in possible_files_of(fact) if file.effect in ("write", "delete")]
     return (
         any(may_meet(file.path, path) or not folders.isdisjoint((file.path, file.written)) for file in written)
         or any(not folders.isdisjoint(unpacked_into(base_name(command), command)) for command in commands)
         or any(changes_working_tree(base_name(command), command) for command in commands)
-        or any(base_name(command) in _REWRITE_MANIFESTS for command in commands)
     )

@@ -17,6 +17,7 @@ from ci_agent.policy.gathering.of_repositories import unnamed_files
 from ci_agent.policy.gathering.pathspec_reads import with_stored
 from ci_agent.policy.gathering.possible_files import possible_files
 from ci_agent.policy.gathering.reading import Reading, Scene
+from ci_agent.policy.gathering.sent_files import with_build_files
 from ci_agent.policy.gathering.site import Site
 from ci_agent.policy.gathering.workplaces import other_folders, resolve_folder
 from ci_agent.policy.protected import UNKNOWN_NAMES
@@ -201,13 +202,15 @@ def _files(
         use = each
         if each.selection.stored:
             use = with_stored(site, each, words, place, plainly=not scene.inherited)
+        elif each.selection.sent is not None:
+            use = with_build_files(each, each.selection.sent, place)
         for known in use_facts(site, use, at):
             fact = known
             if use.selection.stored and isinstance(known, FileFact):
                 fact = known._replace(tracked=True)
             yield fact
             unpacked = use.recursive and use.effect == "write" and unpacks(words)
-            if isinstance(fact, FileFact) and (found or follows or unpacked):
+            if isinstance(fact, FileFact) and (found or follows or unpacked) and fact.selection.sent is None:
                 yield from linked(site, fact, at, found, unpacked=unpacked)
 
 

@@ -19,6 +19,7 @@ from ci_agent.policy.gathering.indexed_files import goes_by_index, index_stays
 from ci_agent.policy.gathering.landings import with_landings
 from ci_agent.policy.gathering.printed_names import input_names, with_names
 from ci_agent.policy.gathering.reading import Reading, Scene
+from ci_agent.policy.gathering.sent_files import sends_folders, sent_lists_stay
 from ci_agent.policy.gathering.site import Site
 from ci_agent.policy.gathering.stale_paths import stale_paths
 from ci_agent.policy.gathering.touched_files import with_touched_files
@@ -87,6 +88,8 @@ def script_facts(site: Site, text: str, budget: DiskBudget) -> tuple[Fact, ...]:
         budget.links.clear()
     if budget.index_changes or not asks:
         facts = _facts(Reading(site, budget, asks=asks), text)
+    if (folders := sends_folders(facts)) and not sent_lists_stay(folders, facts):
+        budget.sent_lists_change = True
     if passes_hidden_by(facts):
         budget.ignore_files_change = not (ignore_files_stay(facts) and STEERING.isdisjoint(site.around.exported))
     return facts

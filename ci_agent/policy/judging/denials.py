@@ -18,6 +18,7 @@ from ci_agent.policy.facts import ExecFact, Fact, FileFact, NetFact, ToolFact, U
 from ci_agent.policy.gathering.indexed_files import indexed_beneath, is_picked
 from ci_agent.policy.gathering.repositories import is_unchanged, top_of, tracked_names
 from ci_agent.policy.gathering.second_names import SecondNames
+from ci_agent.policy.gathering.sent_files import only_sent, sent_beneath
 from ci_agent.policy.gathering.tool_facts import FILE_TOOLS
 from ci_agent.policy.gathering.unhidden_files import unhidden_beneath
 from ci_agent.policy.gathering.untracked_files import untracked_beneath
@@ -231,20 +232,30 @@ class Denials:
             looked_at += len(listing.entries)
             if by_inode and looked_at > _MANY:
                 by_inode = not self.second_names.are_none(denies)
-            found = [denies.about_any(start, listing.names) for start in starts]
-            found += [self._by_link(denies, entry) for entry in listing.links]
-            if by_inode:
-                self.budget.spend_entries(_STATUS * len(listing.entries))
-                found += [self._by_inode(denies, entry) for entry in listing.entries]
-            rules = [rule for rule in found if rule is not None]
+            rules = self._forbidding(denies, starts, listing, by_inode)
+            if rules and fact.selection.sent is not None:
+                listing = only_sent(fact.path, above, listing, fact.selection, self.budget)  # noqa: PLW2901 - what counts
+                rules = self._forbidding(denies, starts, listing, by_inode)
             if rules:
                 yield self._meant(denies, min(rules, key=strictest_first), starts, listing, by_inode)
                 return
 
+    def _forbidding(
+        self, denies: FileDenies, starts: Sequence[Names], listing: Listing, by_inode: bool
+    ) -> list[CompiledRule]:
+        """The rules that forbid an entry of a folder, by its name or by another."""
+        found = [denies.about_any(start, listing.names) for start in starts]
+        found += [self._by_link(denies, entry) for entry in listing.links]
+        if by_inode:
+            self.budget.spend_entries(_STATUS * len(listing.entries))
+            found += [self._by_inode(denies, entry) for entry in listing.entries]
+        return [rule for rule in found if rule is not None]
+
     def _listings(self, fact: FileFact) -> Iterable[tuple[Names, Listing]]:
         indexed = indexed_beneath(fact.path, fact.selection, self.budget)
-        if indexed is not None:
-            return indexed
+        sent = sent_beneath(fact.path, fact.selection, self.budget) if indexed is None else None
+        if indexed is not None or sent is not None:
+            return indexed or sent or ()
         untracked = untracked_beneath(fact.path, fact.selection, self.budget)
         if untracked is not None:
             return untracked

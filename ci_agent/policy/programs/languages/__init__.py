@@ -29,7 +29,7 @@ LANGUAGES: Mapping[str, str] = {
     "image": "reaches.read_image",
     "jar": "archives.read_jar",
     "lookup": "reaches.read_lookup",
-    "build_context": "reaches.read_build_context",
+    "build_context": "build_contexts.read_build_context",
     "cargo_test": "builds.read_cargo_test",
     "clippy": "builds.read_clippy",
     "cmake": "builds.read_cmake",

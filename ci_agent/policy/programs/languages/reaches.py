@@ -19,7 +19,6 @@ _TRANSPORT: Final = re.compile(
     r"(?:containers-storage|dir|docker-archive|docker-daemon|oci|oci-archive|sif):(?P<path>[^:]*)"
 )
 """Of podman and its like: not a registry, but files of this machine."""
-_REMOTE_CONTEXT: Final = re.compile(r"(?:git@|git://)?(?P<place>(?:[A-Za-z0-9-]+\.)+[A-Za-z]+[:/].*)")
 _REGISTRY: Final = re.compile(
     r"(?P<host>localhost|[A-Za-z0-9.-]*\.[A-Za-z0-9.-]*|[A-Za-z0-9-]+(?=:))(?P<port>:[0-9]+)?/"
 )
@@ -73,15 +72,6 @@ def read_image(parsed: Parsed, draft: Draft) -> None:
             draft.hazard(operand.at, "reads or writes files of this machine")
         elif registry := _REGISTRY.match(operand.word.text + "/" * logs_in):
             draft.urls.append(UrlUse(literal_word(f"https://{registry[0]}", operand.word.span)))
-
-
-def read_build_context(parsed: Parsed, draft: Draft) -> None:
-    """`docker build HOST/PATH`, `git@HOST:PATH`: a repository, where no folder of that name is meant."""
-    for operand in parsed.operands[:1]:
-        remote = _REMOTE_CONTEXT.fullmatch(operand.word.literal or "")
-        if remote is not None:
-            place = remote["place"].replace(":", "/", 1)
-            draft.urls.append(UrlUse(literal_word(f"https://{place}", operand.word.span)))
 
 
 def read_openssl(parsed: Parsed, draft: Draft) -> None:
