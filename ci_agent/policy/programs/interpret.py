@@ -308,6 +308,8 @@ def _apply_option(found: Found, draft: Draft) -> None:
         draft.looked_through += [index] if found.value_index is None else [index, found.value_index]
     if value is not None:
         _apply_value(found, value, draft)
+        if option.arity == "bare" and option.meaning == "data":
+            use_anything(draft, value)  # who profiled it did not know of a value
         if option.meaning in ("load", "plugin") or (option.meaning in ("run", "version") and "/" in value.text):
             draft.code.append((index if found.value_index is None else found.value_index, found.value_offset))
 

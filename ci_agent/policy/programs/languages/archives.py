@@ -217,6 +217,9 @@ def read_jar(parsed: Parsed, draft: Draft) -> None:
     if extracts:
         for folder in folders or [literal_word(".")]:
             draft.use("write", folder, recursive=True)
+    elif parsed.has("-i", "--generate-index"):
+        for word in [*(value for _, value in parsed.values("--generate-index")), *(o.word for o in parsed.operands)]:
+            draft.use("write", word)
     elif not only_reads:
         for word in [*folders, *(operand.word for operand in parsed.operands)]:
             draft.use("read", word, recursive=True)
