@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from ci_agent.ci_services.environment import real_path
 from ci_agent.confined_commands import closed_where_commands_write, create_confine
 from ci_agent.policy.decide import Policy
 from ci_agent.precautions.repository_programs import NO_PROGRAMS, find_repository_programs
@@ -14,7 +13,7 @@ from ci_agent.process import Processes
 from ci_agent.sandbox.confinement import Confine
 from ci_agent.sandbox.private_folder import PrivateFolder
 from ci_agent.sandbox.sandbox import Requested, Sandbox, find_sandbox
-from ci_agent.workspace import Workspace
+from ci_agent.workspace import Workspace, real_path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

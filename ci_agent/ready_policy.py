@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from ci_agent.ci_services.environment import real_path, runner_command_files
+from ci_agent.ci_services.environment import runner_command_files
 from ci_agent.policy.decide import Policy, compile_policy
 from ci_agent.policy.file.load import load_policy_source
 from ci_agent.policy.protected import Surroundings
 from ci_agent.process import child_environment
-from ci_agent.workspace import open_workspace
+from ci_agent.workspace import open_workspace, real_path
 
 
 def load_policy(

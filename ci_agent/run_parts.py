@@ -8,7 +8,6 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-from ci_agent.ci_services.environment import real_path
 from ci_agent.command_parts import CommandParts, build_command_parts, search_path_outside
 from ci_agent.confined_commands import create_confine_reader
 from ci_agent.errors import ConfigurationError
@@ -31,7 +30,7 @@ from ci_agent.transcript.place import Place
 from ci_agent.transcript.read import read_transcript
 from ci_agent.transcript.redact import Redactor
 from ci_agent.transcript.redact_stream import StreamRedactor
-from ci_agent.workspace import Workspace
+from ci_agent.workspace import Workspace, real_path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

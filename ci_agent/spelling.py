@@ -14,6 +14,12 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     return spelled[close[0]] if close else None
 
 
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """A suggestion to append to an error; empty when nothing is close."""
+    meant = nearest(word, known)
+    return f"; did you mean {meant!r}?" if meant else ""
+
+
 def counted(count: int, what: str) -> str:
     """`1 rule`, `2 rules`."""
     return f"{count} {what}" if count == 1 else f"{count} {what}s"

@@ -56,6 +56,11 @@ class Workspace:
         return str(path.relative_to(self.root)) if self.contains(path) else str(path)
 
 
+def real_path(path: str | Path) -> Path:
+    """Absolute, and free of symlinks as far as it exists; a loop of links is left as it is."""
+    return Path(os.path.realpath(path))
+
+
 def lies_in(path: Path, folder: Path) -> bool:
     """Whether a path is the folder or lies beneath it, by their names; `path.parents` would make a Path of each."""
     names = folder.parts

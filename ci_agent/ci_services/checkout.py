@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from ci_agent.ci_services.environment import Environment, real_path
+from ci_agent.ci_services.environment import Environment
 from ci_agent.transcript.run_facts import CheckoutFacts
+from ci_agent.workspace import real_path
 
 _CHECKOUT_FOLDERS: Final = (
     "GITHUB_WORKSPACE",

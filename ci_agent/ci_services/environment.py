@@ -8,6 +8,7 @@ from urllib.parse import quote, urlsplit
 
 from ci_agent.steering_names import RUNNER_COMMAND_FILES
 from ci_agent.transcript.run_facts import CIFacts
+from ci_agent.workspace import real_path
 
 Environment = Mapping[str, str]
 
@@ -195,8 +196,3 @@ def runner_command_files(environment: Environment) -> tuple[Path, ...]:
     if environment.get("RUNNER_TEMP"):
         files.append(os.path.join(environment["RUNNER_TEMP"], "_runner_file_commands"))
     return tuple(map(real_path, files))
-
-
-def real_path(path: str | Path) -> Path:
-    """Absolute, and free of symlinks as far as it exists."""
-    return Path(os.path.realpath(path))

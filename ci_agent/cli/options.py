@@ -13,7 +13,7 @@ from click.core import ParameterSource
 from ci_agent.errors import ConfigurationError, InvalidFileError
 from ci_agent.git_files import read_named_file
 from ci_agent.json_types import Json
-from ci_agent.spelling import nearest
+from ci_agent.spelling import did_you_mean, nearest
 from ci_agent.strict_yaml import read_yaml
 from ci_agent.terminal import inert_json
 from ci_agent.text_files import MAX_TEXT_FILE_BYTES, decode_text
@@ -222,12 +222,6 @@ def given_environment() -> dict[str, str]:
     """The environment that the command was started with; its secrets are no longer in `os.environ`."""
     given = click.get_current_context().find_object(dict)
     return dict(os.environ) if given is None else given
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """A suggestion to append to an error; empty when nothing is close."""
-    meant = nearest(word, known)
-    return f"; did you mean {meant!r}?" if meant else ""
 
 
 def format_option(command: Decorated) -> Decorated:

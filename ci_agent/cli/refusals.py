@@ -11,7 +11,6 @@ from typing import Any, Final, get_args
 import click
 
 from ci_agent.ci_services.checkout import find_checkout
-from ci_agent.ci_services.environment import real_path
 from ci_agent.ci_services.github_step import Published, publish_refusal
 from ci_agent.cli.stderr import hide_secrets_of
 from ci_agent.cli.streams import write_stream
@@ -19,6 +18,7 @@ from ci_agent.errors import CIAgentError, InvalidFileError
 from ci_agent.reports.places import Place, source_place
 from ci_agent.reports.refusal import Refusal
 from ci_agent.terminal import printable
+from ci_agent.workspace import real_path
 
 _FLAG: Final = "--publish"
 _VARIABLE: Final = "CI_AGENT_PUBLISH"

@@ -7,9 +7,9 @@ from typing import TypeAlias
 import click
 
 from ci_agent.cli.destinations import Destination, find_destination, put
-from ci_agent.cli.options import did_you_mean
 from ci_agent.json_types import JsonObject
 from ci_agent.reports.table import FORMATS, renderer
+from ci_agent.spelling import did_you_mean
 
 Report: TypeAlias = tuple[str, Destination]
 """A format and where it goes; the same format may go to several places."""

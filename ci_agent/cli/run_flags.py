@@ -8,7 +8,7 @@ import click
 
 from ci_agent.ci_services.event_text import read_event_texts
 from ci_agent.cli.model_options import check_model, read_model_settings
-from ci_agent.cli.options import blamed_on, did_you_mean, given_environment, read_text_or_stdin
+from ci_agent.cli.options import blamed_on, given_environment, read_text_or_stdin
 from ci_agent.cli.pull_requests import refuse_rules_of_a_pull_request
 from ci_agent.cli.schedule import Schedule
 from ci_agent.cli.task_options import given_task, inline_schema, read_task_prompt, refuse_inputs_without_task
@@ -21,6 +21,7 @@ from ci_agent.prompts import ContextText
 from ci_agent.providers.table import known_models
 from ci_agent.ready_policy import load_policy
 from ci_agent.run_settings import RunSettings
+from ci_agent.spelling import did_you_mean
 from ci_agent.tasks import Task
 from ci_agent.tools.table import TOOL_NAMES
 

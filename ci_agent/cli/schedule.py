@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 
 import click
 
-from ci_agent.ci_services.environment import real_path
 from ci_agent.cli.options import Count, option
 from ci_agent.errors import ConfigurationError
 from ci_agent.json_types import JsonObject
@@ -25,6 +24,7 @@ from ci_agent.schedule.run_state import (
     write_state,
 )
 from ci_agent.schedule.transcript_folder import new_transcript, remove_old_transcripts
+from ci_agent.workspace import real_path
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 

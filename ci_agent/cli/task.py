@@ -9,7 +9,7 @@ from ci_agent.json_types import JsonObject, parse_json
 from ci_agent.output_schema import check_output_schema
 from ci_agent.ready_policy import load_policy
 from ci_agent.reports.table import FORMATS
-from ci_agent.spelling import counted, nearest
+from ci_agent.spelling import counted, did_you_mean
 from ci_agent.tasks import Task, load_task
 from ci_agent.tasks.document import InputModel, TaskDocument, TaskLimits
 from ci_agent.text_files import read_text_file
@@ -86,8 +86,7 @@ def _require_schema(task: Task) -> None:
 def _require_known(task: Task, what: str, names: list[str], known: list[str] | tuple[str, ...]) -> None:
     for name in names:
         if name not in known:
-            meant = nearest(name, known)
-            hint = f"; did you mean {meant!r}?" if meant else f" ({', '.join(known)})"
+            hint = did_you_mean(name, known) or f" ({', '.join(known)})"
             raise ConfigurationError(f"{task.file}: there is no {what} {name!r}{hint}")
 
 

@@ -1,7 +1,7 @@
 """What a policy file says once it has been read: rules in plain data, each with its place in a file."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
 
 from ci_agent.hooks import Effect, OnDenied
 from ci_agent.json_types import Json, JsonObject
@@ -54,6 +54,16 @@ class Limits:
     max_tokens: int | None = None
     max_cost_usd: float | None = None
     timeout_s: float | None = None
+
+
+def tightest_limits(limits: Iterable[Limits]) -> Limits:
+    """For each limit the smallest that any of them says."""
+    every = list(limits)
+    tightest = {}
+    for limit in fields(Limits):
+        said = [value for one in every if (value := getattr(one, limit.name)) is not None]
+        tightest[limit.name] = min(said, default=None)
+    return Limits(**tightest)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,12 @@
 """What ends a run that does not end by itself: turns, calls, tokens, cost, time, the room for its record."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 
 from ci_agent.events import AgentEvent, MessageEnd, ToolExecutionStart
 from ci_agent.hooks import Decision, FinishedTurn, ProposedToolCall
 from ci_agent.messages import AssistantMessage, Usage, add_usage
-from ci_agent.policy.rules import Limits
+from ci_agent.policy.rules import Limits, tightest_limits
 from ci_agent.spelling import counted
 
 OUT_OF_CALLS = "Not executed: the run's limit of"
@@ -28,11 +28,8 @@ class RunLimits:
 def tightest(policy: Limits, asked: Limits) -> RunLimits:
     """What the policy and the command line allow together: the smaller where both speak, the default where neither
     does. So a flag can tighten the policy's limits and never loosen them."""
-    given = {
-        limit.name: [value for value in (getattr(policy, limit.name), getattr(asked, limit.name)) if value is not None]
-        for limit in fields(Limits)
-    }
-    return RunLimits(**{name: min(values) for name, values in given.items() if values})
+    said = asdict(tightest_limits([policy, asked]))
+    return RunLimits(**{name: limit for name, limit in said.items() if limit is not None})
 
 
 def loosened(policy: Limits, asked: Limits) -> list[str]:

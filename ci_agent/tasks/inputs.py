@@ -9,7 +9,7 @@ from typing import TypeAlias, assert_never
 import re2
 
 from ci_agent.errors import ConfigurationError
-from ci_agent.spelling import nearest
+from ci_agent.spelling import did_you_mean
 from ci_agent.tasks.document import InputModel
 from ci_agent.terminal import one_line
 
@@ -29,8 +29,7 @@ def read_inputs(inputs: Mapping[str, InputModel], given: Mapping[str, str], file
     """A value for each input, in the order of the file; ConfigurationError for what is unknown, missing or wrong."""
     for name in given:
         if name not in inputs:
-            meant = nearest(name, inputs)
-            hint = f"; did you mean {meant!r}?" if meant else f" (inputs: {', '.join(inputs) or 'none'})"
+            hint = did_you_mean(name, inputs) or f" (inputs: {', '.join(inputs) or 'none'})"
             raise ConfigurationError(f"{file} has no input {name!r}{hint}")
     missing = [name for name, spec in inputs.items() if spec.default is None and name not in given]
     if missing:

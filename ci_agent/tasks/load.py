@@ -8,7 +8,7 @@ from typing import Final
 
 from ci_agent.git_files import beside, is_git_name, read_named_file
 from ci_agent.policy.matchers.regexes import parse_regex
-from ci_agent.spelling import nearest
+from ci_agent.spelling import did_you_mean
 from ci_agent.strict_yaml import YamlDocument, load_yaml, validate
 from ci_agent.tasks.document import InputModel, TaskDocument
 from ci_agent.tasks.inputs import value_problem
@@ -97,8 +97,7 @@ def _check_references(document: TaskDocument, read: YamlDocument) -> None:
         name, shown = found["name"].strip(), shortened(found[0], 100)
         spec = document.inputs.get(name)
         if name != FILES and spec is None:
-            meant = nearest(name, [FILES, *document.inputs])
-            hint = f"; did you mean {meant!r}?" if meant else ""
+            hint = did_you_mean(name, [FILES, *document.inputs])
             raise read.error(("prompt",), f"{shown} refers to no input{hint}")
         if spec is not None and spec.type == "text":
             raise read.error(

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from operator import attrgetter
 from pathlib import Path
@@ -22,9 +22,9 @@ from ci_agent.policy.proposal_bounds import (
     ProposalBounds,
     tightest_proposals,
 )
-from ci_agent.policy.rules import Examples, Limits, PolicySource, PolicyTest, Rule
+from ci_agent.policy.rules import Examples, Limits, PolicySource, PolicyTest, Rule, tightest_limits
 from ci_agent.strict_yaml import YamlDocument
-from ci_agent.workspace import way
+from ci_agent.workspace import real_path, way
 
 Value = TypeVar("Value")
 
@@ -73,18 +73,13 @@ def extend(source: PolicySource, bases: Sequence[Base]) -> PolicySource:
     extended = replace(
         source,
         rules=(*rules.values(), *source.rules),
-        limits=_tightest(policy.limits for policy in policies),
+        limits=tightest_limits(policy.limits for policy in policies),
         proposals=tightest_proposals(policy.proposals for policy in policies),
         on_denied=max((policy.on_denied for policy in policies), key=_STRICTNESS.index),
         files=tuple(dict.fromkeys(file for policy in (source, *policies) for file in policy.files)),
         links=tuple(dict.fromkeys(link for policy in (source, *policies) for link in policy.links)),
     )
     return replace(extended, sha256=_digest(extended))
-
-
-def real_path(path: Path) -> Path:
-    """Where a path leads; a loop of links is left as it is, and fails when the file is read."""
-    return Path(os.path.realpath(path))
 
 
 def _links(path: Path) -> Iterator[str]:
@@ -153,15 +148,6 @@ def _with_sources(document: YamlDocument, key: str, items: Sequence[Value]) -> I
 def _inherited(base: Base) -> list[Rule]:
     """A rule that the base itself inherits has its file's name already."""
     return [rule if "/" in rule.id else replace(rule, id=f"{base.prefix}/{rule.id}") for rule in base.source.rules]
-
-
-def _tightest(limits: Iterable[Limits]) -> Limits:
-    every = list(limits)
-    tightest = {}
-    for field in fields(Limits):
-        values = [value for one in every if (value := getattr(one, field.name)) is not None]
-        tightest[field.name] = min(values, default=None)
-    return Limits(**tightest)
 
 
 def _digest(source: PolicySource) -> str:

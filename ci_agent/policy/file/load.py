@@ -8,13 +8,14 @@ from typing import Final, TypeAlias
 
 from ci_agent.errors import ConfigurationError, InvalidFileError
 from ci_agent.git_files import beside, is_git_name, path_in, read_named_file
-from ci_agent.policy.file.build import Base, build_policy, extend, real_path
+from ci_agent.policy.file.build import Base, build_policy, extend
 from ci_agent.policy.file.calls import BUILTIN_TOOLS
 from ci_agent.policy.file.consistency import check_document, check_references
 from ci_agent.policy.file.document import PolicyDocument
 from ci_agent.policy.file.shipped import shipped_policy_path
 from ci_agent.policy.rules import PolicySource
 from ci_agent.strict_yaml import YamlDocument, load_yaml, quote, raise_problems, validate
+from ci_agent.workspace import real_path
 
 TEXT_NAME: Final = "<text>"
 """What messages call a policy that was given as text."""
