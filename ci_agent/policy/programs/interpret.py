@@ -217,6 +217,8 @@ def _union(parts: Iterable[tuple[_T, ...]]) -> tuple[_T, ...]:
 
 def _without_profile(words: tuple[Word, ...]) -> Effects:
     draft = Draft()
+    if (command := _command_of_git(words[0].text)) is not None:
+        draft.doubt(f"{words[0].text} is a command of git by another name: write git {command}")
     _use_url_in(draft, words[0])
     for at, word in enumerate(words[1:], 1):
         use_anything(draft, word)
@@ -225,6 +227,14 @@ def _without_profile(words: tuple[Word, ...]) -> Effects:
         if why is not None and "/" not in words[0].text:
             draft.hazard(at, why)
     return draft.finished()._replace(known=False)
+
+
+def _command_of_git(program: str) -> str | None:
+    """`git-push`, in whatever folder."""
+    name = program.rpartition("/")[2]
+    command = name.removeprefix("git-")
+    git = find_profile("git") if command != name else None
+    return command if git is not None and command in git.commands else None
 
 
 def _tells(word: Word) -> str | None:
