@@ -60,7 +60,7 @@ POLICY_LAYERS: tuple[tuple[str, ...], ...] = (
     ("proposal_bounds", "shell"),
     ("disk", "programs", "rules"),
     ("file", "protected"),
-    ("check", "facts"),
+    ("facts", "own_tests"),
     ("compiled", "describe", "lint"),
     ("gathering",),
     ("judging",),

@@ -1,9 +1,9 @@
 """What `policy check` found, for a person and for a program."""
 
 from ci_agent.json_types import JsonObject
-from ci_agent.policy.check import TestResult, describe_call
 from ci_agent.policy.checks.checkup import CheckedPolicy
 from ci_agent.policy.lint.finding import LintFinding, Witness
+from ci_agent.policy.own_tests import TestResult, describe_call
 from ci_agent.spelling import counted
 from ci_agent.terminal import printable
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ci_agent.call_summary import summarise_arguments
 from ci_agent.json_types import JsonObject
-from ci_agent.policy.check import describe_call
 from ci_agent.policy.checks.recorded import RecordedCall, SkippedCall
+from ci_agent.policy.own_tests import describe_call
 from ci_agent.policy.suggest import NotSuggested, Suggestion, Suggestions
 from ci_agent.policy.suggest.cautions import caution_for
 from ci_agent.reports.policy_replay import render_skipped, skipped_json

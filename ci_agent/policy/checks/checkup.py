@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ci_agent.json_types import JsonObject
-from ci_agent.policy.check import Decide, TestResult, refuse_invalid, run_policy_tests, run_rule_examples
 from ci_agent.policy.decide import Policy, compile_policy
 from ci_agent.policy.lint.finding import LintFinding
 from ci_agent.policy.lint.lint import lint_policy
+from ci_agent.policy.own_tests import Decide, TestResult, refuse_invalid, run_policy_tests, run_rule_examples
 from ci_agent.policy.protected import Surroundings
 from ci_agent.policy.rules import PolicySource, Rule
 from ci_agent.workspace import Workspace

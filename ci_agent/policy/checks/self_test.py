@@ -6,9 +6,9 @@ from itertools import islice
 from typing import Final
 
 from ci_agent.json_types import JsonObject
-from ci_agent.policy.check import TestResult
 from ci_agent.policy.checks.checkup import run_own_tests
 from ci_agent.policy.decide import Policy
+from ci_agent.policy.own_tests import TestResult
 from ci_agent.policy.rules import PolicySource, Rule
 from ci_agent.policy.variants import VariantResult, try_variants
 

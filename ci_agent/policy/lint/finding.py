@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from ci_agent.json_types import JsonObject
-from ci_agent.policy.check import Decide
+from ci_agent.policy.own_tests import Decide
 from ci_agent.policy.rules import PolicySource, Rule
 
 Severity: TypeAlias = Literal["error", "warning"]

@@ -5,7 +5,6 @@ from dataclasses import replace
 from itertools import chain
 
 from ci_agent.json_types import JsonObject
-from ci_agent.policy.check import Decide
 from ci_agent.policy.lint.arguments import find_useless_rules
 from ci_agent.policy.lint.finding import LintFinding, Subject
 from ci_agent.policy.lint.narrow import find_narrow_patterns
@@ -14,6 +13,7 @@ from ci_agent.policy.lint.slips import find_slips
 from ci_agent.policy.lint.trifecta import find_trifecta
 from ci_agent.policy.lint.wide import find_wide_grants
 from ci_agent.policy.lint.writes import find_dangerous_writes
+from ci_agent.policy.own_tests import Decide
 from ci_agent.policy.rules import PolicySource, Rule
 
 

@@ -9,12 +9,12 @@ from typing import Final
 from ci_agent.errors import ConfigurationError
 from ci_agent.hooks import DecisionCode
 from ci_agent.json_types import JsonObject
-from ci_agent.policy.check import Decide
 from ci_agent.policy.checks.recorded import RecordedCall
 from ci_agent.policy.decide import Policy, compile_policy
 from ci_agent.policy.file.load import load_policy_source
 from ci_agent.policy.lint.finding import LintFinding, Witness
 from ci_agent.policy.lint.lint import lint_policy
+from ci_agent.policy.own_tests import Decide
 from ci_agent.policy.rules import PolicySource, Rule
 from ci_agent.policy.suggest.grouping import Proposal, group_rules
 from ci_agent.policy.suggest.needs import NotSuggestedError, needed_rules

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 from ci_agent.hooks import Decision
-from ci_agent.policy.check import describe_call
 from ci_agent.policy.decide import Policy
 from ci_agent.policy.gathering.tool_facts import FILE_TOOLS
 from ci_agent.policy.lint.finding import Witness, is_own
 from ci_agent.policy.lint.samples import command_call
+from ci_agent.policy.own_tests import describe_call
 from ci_agent.policy.variants.arguments import argument_variants
 from ci_agent.policy.variants.bases import Base, allowed_bases, forbidden_bases
 from ci_agent.policy.variants.command_words import simple_commands, word_variants

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from ci_agent.json_types import JsonObject
-from ci_agent.policy.check import Decide, run_policy_tests
 from ci_agent.policy.decide import compile_policy
 from ci_agent.policy.file.load import load_policy_source
 from ci_agent.policy.file.shipped import shipped_policy_names, shipped_policy_path
 from ci_agent.policy.lint import lint_policy
+from ci_agent.policy.own_tests import Decide, run_policy_tests
 from ci_agent.policy.rules import PolicySource
 from ci_agent.workspace import Workspace, open_workspace
 

@@ -5,10 +5,10 @@ from typing import TypeAlias
 import pytest
 
 from ci_agent.json_types import JsonObject
-from ci_agent.policy.check import Decide
 from ci_agent.policy.decide import compile_policy
 from ci_agent.policy.file.load import load_policy_source
 from ci_agent.policy.lint import LintFinding, lint_policy
+from ci_agent.policy.own_tests import Decide
 from ci_agent.policy.rules import PolicySource
 from ci_agent.workspace import open_workspace
 

@@ -6,9 +6,9 @@ import pytest
 
 from ci_agent.hooks import Decision, FactVerdict
 from ci_agent.json_types import JsonObject
-from ci_agent.policy.check import Decide, TestResult, describe_call, run_policy_tests, run_rule_examples
 from ci_agent.policy.decide import compile_policy
 from ci_agent.policy.file.load import load_policy_source
+from ci_agent.policy.own_tests import Decide, TestResult, describe_call, run_policy_tests, run_rule_examples
 from ci_agent.policy.rules import PolicySource, Rule
 from ci_agent.workspace import open_workspace
 
