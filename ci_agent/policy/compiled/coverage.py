@@ -12,6 +12,9 @@ from ci_agent.policy.words import Word, literal_word
 
 _NO_HAZARDS: Final[dict[int, str]] = {}
 
+_PLACE: Final = "{}"
+"""A rule that spells it means the files that `find` puts there."""
+
 _OPTION: Final = re.compile(r"--?[A-Za-z0-9][A-Za-z0-9-]*=")
 
 
@@ -117,6 +120,8 @@ def _would_cover(pattern: CommandPattern, token: TokenPattern | None, word: Word
     if token is None:
         return pattern.rest
     if word.kind == "unknown":
+        if word.beneath and _PLACE in word.text and token.spells(word.text):
+            return True
         return not word.splits and (token.is_any or _begins_word(token, word.prefix))
     if word.kind == "glob":
         return False

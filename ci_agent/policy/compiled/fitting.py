@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 from ci_agent.policy.compiled.coverage import ANOTHER_PROGRAM, Coverage, Gap, cover
 from ci_agent.policy.facts import ExecFact, Origin
 from ci_agent.policy.matchers.command_patterns import CommandPattern
+from ci_agent.policy.words import Word
 
 
 def next_gap(patterns: Sequence[CommandPattern], command: ExecFact) -> Gap | None:
@@ -57,6 +58,15 @@ def _fits_inside(outer: _Fit, command: ExecFact, origin: Origin) -> Iterator[_Fi
     if origin.is_script:
         yield _SPELLED
         return
-    inner = CommandPattern(outer.pattern.tokens[at:], outer.pattern.rest)
+    end = _end_inside(outer, origin.command.words, origin.position + len(command.words))
+    inner = CommandPattern(outer.pattern.tokens[at:end], outer.pattern.rest and end is None)
     result = cover(inner, command)
     yield result if isinstance(result, Gap) else _Fit(inner, result)
+
+
+def _end_inside(outer: _Fit, words: Sequence[Word], behind: int) -> int | None:
+    """The token that covers the `+` or `;` with which `find` ends the command; None: the pattern does not spell it."""
+    if outer.pattern is None or behind >= len(words) or words[behind].literal not in ("+", ";"):
+        return None
+    token = outer.coverage.tokens[behind]
+    return token if token is not None and token < len(outer.pattern.tokens) else None
