@@ -27,7 +27,6 @@ def _effect(policy: MakePolicy, pattern: str, command: str) -> str:
         ("find * -name * -exec grep -l * {} +", "find src -name '*.py' -exec grep -l def {} +"),
         ("find . -name *.py -exec wc -l {} \\;", "find . -name '*.py' -exec wc -l {} \\;"),
         ("find . -name *.py -exec wc -l {} \\;", "find . -name '*.py' -exec wc -l '{}' ';'"),
-        ("find src -exec cat ./{} \\;", "find src -exec cat ./{} \\;"),
         ("find src -exec grep -l a {} + -exec wc -l {} +", "find src -exec grep -l a {} + -exec wc -l {} +"),
         ("find src -exec timeout 5 wc -l {} +", "find src -exec timeout 5 wc -l {} +"),
         ("find src -exec wc **", "find src -exec wc -l {} +"),
