@@ -29,6 +29,8 @@ class FileUse(NamedTuple):
     """When the path is an existing folder, the base names of these beneath it are meant (`cp a b FOLDER`)."""
     contents: tuple[Word, ...] = ()
     """For a recursive write: what lies beneath these comes to lie beneath the path (`cp -r a/. FOLDER`)."""
+    if_there: bool = False
+    """No file where nothing has the name (`git log main`): a revision, and no rule need grant it."""
     in_place: bool = False
     """For a recursive write: it changes what is there and puts nothing new there (`chmod -R`)."""
     from_top: bool = False

@@ -1,5 +1,6 @@
 """One command becomes a fact: its words as they are now, the files and hosts that its profile knows, its doubts."""
 
+import os
 import re
 from collections.abc import Iterator
 from functools import partial
@@ -20,6 +21,7 @@ from ci_agent.policy.gathering.reading import Reading, Scene
 from ci_agent.policy.gathering.sent_files import with_build_files
 from ci_agent.policy.gathering.site import Site
 from ci_agent.policy.gathering.workplaces import other_folders, resolve_folder
+from ci_agent.policy.programs.draft import looks_outside
 from ci_agent.policy.protected import UNKNOWN_NAMES
 from ci_agent.policy.words import Word, literal_word
 from ci_agent.urls import InvalidUrlError, parse_url
@@ -79,6 +81,7 @@ def read_run(
             perhaps.append(fact)
         else:
             found.append(fact)
+    perhaps += _revisions(reading.site, effects, workplace)
     if effects.tracked or effects.untracked:
         perhaps += unnamed_files(reading.site, words, effects, workplace, plainly=not scene.inherited)
     files = tuple(fact for fact in found if isinstance(fact, FileFact))
@@ -197,6 +200,8 @@ def _files(
     found_in = [base for word in words for base in word.beneath]
     follows = follows_links(words) if any(use.recursive for use in effects.files) else False
     for each in effects.files:
+        if each.if_there and _is_nowhere(each.path, place):
+            continue
         at = place.at(scene.span(each.path.span))
         found = each.path in found_in
         use = each
@@ -212,6 +217,19 @@ def _files(
             unpacked = use.recursive and use.effect == "write" and unpacks(words)
             if isinstance(fact, FileFact) and (found or follows or unpacked) and fact.selection.sent is None:
                 yield from linked(site, fact, at, found, unpacked=unpacked)
+
+
+def _revisions(site: Site, effects: Effects, place: Place) -> Iterator[FileFact]:
+    """What would be files if something had their names."""
+    for use in effects.files:
+        if use.if_there and _is_nowhere(use.path, place):
+            yield from (fact for fact in use_facts(site, use, place) if isinstance(fact, FileFact))
+
+
+def _is_nowhere(path: Word, place: Place) -> bool:
+    """Nothing here has the name now; what the call itself makes, git does not track."""
+    known = path.literal is not None and place.folder is not None and "\0" not in path.text
+    return known and not looks_outside(path.text) and not os.path.lexists(os.path.join(place.folder or "", path.text))
 
 
 def linked(

@@ -33,7 +33,10 @@ def use_revision(draft: Draft, word: Word, at: int, dash_dash: int | None) -> No
         before_dashes = dash_dash is not None and at < dash_dash
         known_revision = before_dashes and (choice.literal is not None or _begins_revision(choice))
         if not known_revision and not (word.stand_ins and choice.literal == HASH):
+            known = len(draft.files)
             use_pathspec(draft, choice, "read")
+            if dash_dash is None:
+                draft.files[known:] = [use._replace(if_there=True) for use in draft.files[known:]]
         if dash_dash is None or at < dash_dash:
             _use_paths_in(draft, choice, at)
 

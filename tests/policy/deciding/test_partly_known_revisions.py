@@ -88,3 +88,30 @@ def test_a_path_in_a_revision_must_be_known(policy: MakePolicy, put: Put, comman
 
 def test_the_denial_tells_what_helps(decided: Policy) -> None:
     assert "put `--` behind it" in str(decided.decide("bash", {"command": 'git log "v$X..HEAD"'}))
+
+
+NARROW = """
+- {id: git, allow: bash, command: ["git {diff,log,show} **", "cd *"], paths: ["src", "src/**"]}
+- {id: kept, deny: read, path: ["private/**", ".env"]}
+"""
+
+
+@pytest.mark.parametrize(
+    "command", ["git diff HEAD~1 --stat", "git diff main...HEAD --stat", "cd src && git log v1 v2"]
+)
+def test_a_revision_is_no_file_where_nothing_has_its_name(policy: MakePolicy, put: Put, command: str) -> None:
+    put("src/x")
+    put(".git/HEAD")
+    decision = policy(NARROW).decide("bash", {"command": command})
+    assert decision.effect == "allow"
+    assert [fact.kind for fact in decision.facts if fact.kind == "read"] == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["git log README.md", "git log private/gone", "git log .env", "git log ../x", "git log /etc/x", "git log -- gone"],
+)
+def test_what_is_there_is_denied_or_lies_elsewhere_counts_as_a_file(policy: MakePolicy, put: Put, command: str) -> None:
+    put("README.md")
+    put("src/x")
+    assert policy(NARROW).decide("bash", {"command": command}).effect == "deny"
