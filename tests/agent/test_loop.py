@@ -2,6 +2,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import pytest
+from tool_work import never_runs
 
 from ci_agent.agent.loop import run_agent_continue, run_loop, stream_assistant_response
 from ci_agent.cancellation import Cancelled, CancelToken
@@ -25,10 +26,6 @@ from ci_agent.tool import OnUpdate, ToolResult
 
 if TYPE_CHECKING:
     from tests.agent.conftest import Lab
-
-
-def never_runs(_arguments: JsonObject, _cancel: CancelToken, _on_update: OnUpdate) -> str:
-    pytest.fail("the tool ran")
 
 
 def ends_the_run(_arguments: JsonObject, _cancel: CancelToken, _on_update: OnUpdate) -> ToolResult:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from tool_work import never_runs
 
 from ci_agent.cancellation import Cancelled, CancelToken
 from ci_agent.events import AgentEvent, ToolExecutionDecision, ToolExecutionUpdate
@@ -55,10 +56,6 @@ def stuck(release: threading.Event) -> Callable[..., str]:
 
 def tool_threads() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread.name.startswith("tool-call-")]
-
-
-def never_runs(_arguments: JsonObject, _cancel: CancelToken, _on_update: OnUpdate) -> str:
-    pytest.fail("the tool ran")
 
 
 def update_cancels(token: CancelToken) -> Callable[[AgentEvent], None]:
