@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Final
 
 from ci_agent.hooks import Decision, ProposedToolCall
+from ci_agent.sandbox.access import MAX_FOLLOWED
 from ci_agent.spelling import listed
 
-MAX_FILES: Final = 256
-"""So many are looked at, and held open; what lies in closed folders comes last."""
+MAX_FILES: Final = MAX_FOLLOWED
+"""So many are looked at, and held open; what lies in closed folders comes last. Where there are more, the sandbox lets
+no file be moved to another folder."""
 
 _STANDS_FOR: Final = getattr(os, "O_PATH", 0) | os.O_NOFOLLOW | os.O_CLOEXEC
 """Opens nothing that could be read, and follows the file wherever it is moved (Linux)."""

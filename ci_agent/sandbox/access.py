@@ -2,7 +2,13 @@
 
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import chain, islice
+from typing import Final
+
+MAX_FOLLOWED: Final = 256
+"""So many hidden files are followed when a command moves them; the others must not be moved to another folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +51,21 @@ def places_to_hide(paths: Iterable[str]) -> Iterator[str]:
         while not os.path.lexists(place):
             place = os.path.dirname(place)
         yield place
+
+
+def hides_more_than_is_followed(access: Access) -> bool:
+    """Whether there are too many hidden files where the command may write."""
+    movable = [path for path in access.hidden if any(lies_in(path, place) for place in access.writable)]
+    beneath = chain.from_iterable(map(_everything_in, movable))
+    return bool(movable) and len(access.hidden) + sum(1 for _ in islice(beneath, MAX_FOLLOWED)) > MAX_FOLLOWED
+
+
+def _everything_in(folder: str) -> Iterator[str]:
+    with suppress(OSError), os.scandir(folder) as entries:  # it is a file, or not there
+        for entry in entries:
+            yield entry.path
+            if entry.is_dir(follow_symlinks=False):
+                yield from _everything_in(entry.path)
 
 
 def lies_in(path: str, folder: str) -> bool:

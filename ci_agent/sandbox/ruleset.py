@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ci_agent.sandbox import landlock, seccomp
-from ci_agent.sandbox.access import Access, lies_in, places_to_hide
+from ci_agent.sandbox.access import Access, hides_more_than_is_followed, lies_in, places_to_hide
 from ci_agent.sandbox.landlock import Grant, Ruleset
 
 MAX_ENTRIES: Final = 4_000
@@ -56,7 +56,8 @@ def ruleset_for(access: Access, abi: int) -> Ruleset:
     if not terminals_of_others():
         grants.append((TERMINALS, _USE_DEVICE))
     grants.append((SHARED_MEMORY, _CHANGE | _READ))
-    grants += [(path, _CHANGE) for path in access.writable]
+    change = _CHANGE & ~landlock.REFER if hides_more_than_is_followed(access) else _CHANGE
+    grants += [(path, change) for path in access.writable]
     grants += [(path, _READ) for path in access.readable]
     return Ruleset(
         grants=tuple(grants),

@@ -2,12 +2,14 @@
 by the next."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
 
+from ci_agent.precautions.closed_files import MAX_FILES
 from ci_agent.sandbox import landlock
 
 Write: TypeAlias = Callable[[str], str]
@@ -64,6 +66,17 @@ def test_attack_read_a_closed_file_by_the_name_that_an_earlier_command_gave_it(
     document = json.loads(done.stdout)
     assert [call["status"] for call in document["tool_calls"]] == ["error", "denied"]
     assert (done.returncode, document["result"]["reason"]) == (9, "tampered")
+
+
+def test_attack_move_one_of_more_files_than_are_followed(run: Callable[[str], Any], workspace: Path) -> None:
+    for number in range(MAX_FILES):
+        (workspace / "conf" / "closed" / f"{number}").write_text(CANARY)
+    last = [entry.name for entry in os.scandir(workspace / "conf" / "closed")][-1]
+    done = run(f"mv conf/closed/{last} plain.txt; ln conf/closed/{last} plain.txt; mv plain.sh other.sh; mkdir new")
+    assert CANARY not in done.stdout + done.stderr
+    document = json.loads(done.stdout)
+    assert (done.returncode, document["result"]["reason"]) == (0, "completed")
+    assert "Invalid cross-device link" in document["tool_calls"][0]["content"][0]["text"]
 
 
 HARMLESS = {
