@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, Literal, TypeAlias
-from urllib.parse import urlsplit
 
 from ci_agent.cancellation import CancelToken
 from ci_agent.ci_services.environment import detect_ci, runner_command_files
 from ci_agent.errors import CIAgentError, ToolError
 from ci_agent.process import child_environment, open_processes
+from ci_agent.providers.network.web_origin import origin_of, proxy_for
 from ci_agent.providers.outside import Outside
 from ci_agent.providers.settings import ModelSettings
 from ci_agent.providers.table import REPLAY, SCRIPTED, known_models, open_models, parse_model
@@ -139,22 +139,13 @@ def _connection(wanted: Wanted, provider: str, model_id: str) -> Check:
 
     server = SERVERS[provider]
     url = endpoint_of(server, model_id, wanted.model_settings.base_url, wanted.environment).base_url
-    parts = urlsplit(_proxy(url, wanted.environment) or url)
-    port = parts.port or (443 if parts.scheme == "https" else 80)
+    _, host, port = origin_of(proxy_for(url, wanted.environment) or url)
     try:
-        socket.create_connection((parts.hostname or "", port), _CONNECT_TIMEOUT_S).close()
+        socket.create_connection((host, port), _CONNECT_TIMEOUT_S).close()
     except OSError as error:
         why = f"{error.strerror or error}{f': is {provider} running?' if server.local else ''}"
-        return Check("connection", "missing", f"{parts.hostname}:{port} cannot be reached: {why}")
-    return Check("connection", "ok", f"{parts.hostname}:{port} can be reached")
-
-
-def _proxy(url: str, environment: Mapping[str, str]) -> str | None:
-    """What is connected to instead, if a proxy stands between."""
-    name = f"{urlsplit(url).scheme}_proxy"
-    if urlsplit(url).hostname in ("localhost", "127.0.0.1", "::1"):
-        return None
-    return environment.get(name) or environment.get(name.upper())
+        return Check("connection", "missing", f"{host}:{port} cannot be reached: {why}")
+    return Check("connection", "ok", f"{host}:{port} can be reached")
 
 
 def _ci(environment: Mapping[str, str]) -> Check:

@@ -139,6 +139,13 @@ def test_the_server_of_the_model_is_connected_to_and_asked_nothing(ci_agent: CIA
     assert (gone.returncode, checks(gone)["connection"][0]) == (3, "missing")
 
 
+def test_through_a_proxy_that_proxy_is_connected_to_as_a_run_would(ci_agent: CIAgent, listening: int) -> None:
+    asked = ("doctor", "--policy", "review", "--model", "openai-chat:m", "--format", "json")
+    proxy = {"ALL_PROXY": f"127.0.0.1:{listening}", "OPENAI_API_KEY": "sk-abc"}
+    done = ci_agent(*asked, "--base-url", "https://model.test/v1", env=proxy)
+    assert checks(done)["connection"] == ("ok", f"127.0.0.1:{listening} can be reached")
+
+
 def test_what_makes_a_run_poorer_is_a_warning(ci_agent: CIAgent, tmp_path: Path) -> None:
     done = ci_agent("doctor", "--policy", "review", "--model", "scripted:s.yaml", env={"PATH": str(tmp_path)})
     told = {line.split()[1]: line.split()[0] for line in done.stdout.splitlines()[:-1]}
