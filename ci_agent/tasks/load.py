@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ci_agent.git_files import beside, is_git_name, read_named_file
+from ci_agent.git_files import beside, read_named_file
+from ci_agent.policy.file.load import is_file_name
 from ci_agent.policy.matchers.regexes import parse_regex
 from ci_agent.spelling import did_you_mean
 from ci_agent.strict_yaml import YamlDocument, load_yaml, validate
@@ -50,16 +51,11 @@ def load_task(path: str | Path) -> Task:
     return Task(
         file=str(path),
         document=document,
-        policy=beside(str(path), document.policy) if _is_path(document.policy) else document.policy,
+        policy=beside(str(path), document.policy) if is_file_name(document.policy) else document.policy,
         context_files=tuple(beside(str(path), file) for file in document.context_files or ()),
         output_schema_file=beside(str(path), schema) if isinstance(schema, str) else None,
         append_system_file=beside(str(path), document.append_system_file) if document.append_system_file else None,
     )
-
-
-def _is_path(policy: str) -> bool:
-    """As for `--policy`: what has a slash or a suffix is a file, anything else a shipped name."""
-    return is_git_name(policy) or "/" in policy or Path(policy).suffix != ""
 
 
 def _check_input(name: str, spec: InputModel, read: YamlDocument) -> None:

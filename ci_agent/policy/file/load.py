@@ -79,10 +79,15 @@ def load_policy_source(
     return _read((_find(str(name_or_path), None),), loading)
 
 
+def is_file_name(name: str) -> bool:
+    """Whether a policy is named by its file: by a path with a slash or a suffix, or by `git:REV:PATH`."""
+    return is_git_name(name) or "/" in name or Path(name).suffix != ""
+
+
 def _find(name: str, extending: _Origin | None) -> _Origin:
     if not name.isprintable():
         raise ConfigurationError(f"no policy is called {quote(name)}")
-    if is_git_name(name) or "/" in name or Path(name).suffix:
+    if is_file_name(name):
         label = name if extending is None or extending.path is None else beside(extending.label, name)
         return _Origin(name, label, path_in(label), is_in_git=is_git_name(label))
     return _Origin(name, f"shipped/{name}.yml", shipped_policy_path(name))
