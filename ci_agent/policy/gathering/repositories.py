@@ -4,11 +4,13 @@ import os
 import re
 import stat
 import struct
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
+from ci_agent.policy.gathering.stored_content import holds_stored
 from ci_agent.text_files import read_regular_file
 
 _HEADER: Final = struct.Struct(">4sII")
@@ -87,25 +89,38 @@ def parse_index(data: bytes, hash_size: int) -> tuple[str, ...] | None:
     return tuple(os.fsdecode(name) for name in names)
 
 
-def is_unchanged(top: Path, name: str) -> bool:
+def is_unchanged(top: Path, name: str, home: Path | None = None) -> bool:
     """Whether a file is for certain as the index has it, so that `git diff` prints nothing of it.
 
-    Git looks at the content where it finds less than this: another time, size or inode, a file that was changed in the
-    second in which the index was written, or after it, and an entry of a kind of its own.
+    Git looks at the content where it finds less than this: another time, size or inode, and a file that was changed in
+    the second in which the index was written, or after it. So it is after a checkout. With `home`, where the user's
+    settings are, the content is compared here too.
     """
     index = git_folder(top) / "index"
     try:
         written, now = index.stat(), os.lstat(top / name)
     except (OSError, ValueError):
         return False
-    known = _read_stats(str(index), (written.st_size, written.st_mtime_ns, written.st_ctime_ns, written.st_ino))
+    entries = _read_entries(str(index), (written.st_size, written.st_mtime_ns, written.st_ctime_ns, written.st_ino))
+    known = entries.get(os.fsencode(name))
+    if known is None or not stat.S_ISREG(now.st_mode):
+        return False
     as_stored = _STAT.pack(
         *(field & 0xFFFFFFFF for field in _seconds(now.st_ctime_ns) + _seconds(now.st_mtime_ns)),
         now.st_ino & 0xFFFFFFFF,
         now.st_size & 0xFFFFFFFF,
     )
     is_older = now.st_mtime_ns // 1_000_000_000 < written.st_mtime_ns // 1_000_000_000
-    return stat.S_ISREG(now.st_mode) and is_older and known.get(os.fsencode(name)) == as_stored
+    if is_older and known[0] == as_stored:
+        return True
+    attributes = (f"{folder}/.gitattributes".removeprefix("./") for folder in Path(name).parents)
+    return not _any_is_gone(top, attributes) and holds_stored(top, git_folder(top), name, known[1], home)
+
+
+def _any_is_gone(top: Path, names: Iterable[str]) -> bool:
+    """What the index has and the disk does not, git reads from the index."""
+    tracked = tracked_names(top)
+    return tracked is None or any(name in tracked and not os.path.lexists(top / name) for name in names)
 
 
 def _seconds(time_ns: int) -> tuple[int, int]:
@@ -113,8 +128,8 @@ def _seconds(time_ns: int) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=4)
-def _read_stats(path: str, state: tuple[int, int, int, int]) -> dict[bytes, bytes]:
-    """Times, inode and size of each entry of the usual kind, by its name."""
+def _read_entries(path: str, state: tuple[int, int, int, int]) -> dict[bytes, tuple[bytes, bytes]]:
+    """Times, inode and size of each entry of the usual kind, and the object that is its content, by its name."""
     names = _read_index(path, state)
     data = Path(path).read_bytes() if names is not None else b""
     size = next((size for size in _HASH_SIZES if names is not None and parse_index(data, size) == names), None)
@@ -123,7 +138,10 @@ def _read_stats(path: str, state: tuple[int, int, int, int]) -> dict[bytes, byte
     _, version, count = _HEADER.unpack_from(data)
     found, starts, _ = _entries(data, version, count, size)
     return {
-        name: data[at : at + 16] + data[at + 20 : at + 24] + data[at + 36 : at + 40]
+        name: (
+            data[at : at + 16] + data[at + 20 : at + 24] + data[at + 36 : at + 40],
+            data[at + _BEFORE_HASH : at + _BEFORE_HASH + size],
+        )
         for name, at in zip(found, starts, strict=True)
         if not data[at + _BEFORE_HASH + size] & _UNUSUAL
     }

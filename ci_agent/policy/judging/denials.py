@@ -19,6 +19,7 @@ from ci_agent.policy.gathering.indexed_files import indexed_beneath, is_picked
 from ci_agent.policy.gathering.repositories import is_unchanged, top_of, tracked_names
 from ci_agent.policy.gathering.second_names import SecondNames
 from ci_agent.policy.gathering.sent_files import only_sent, sent_beneath
+from ci_agent.policy.gathering.stored_content import STEERING
 from ci_agent.policy.gathering.tool_facts import FILE_TOOLS
 from ci_agent.policy.gathering.unhidden_files import unhidden_beneath
 from ci_agent.policy.gathering.untracked_files import untracked_beneath
@@ -34,6 +35,7 @@ _MANY: Final = 200
 """Of so many entries each is asked for its other names; for more it is first found out whether there are any."""
 
 _STATUS: Final = 2
+_CONTENT: Final = 200
 _LINK: Final = 20
 """To ask for a file's status, or to follow a link, takes as long as to see so many more entries of a folder."""
 
@@ -207,9 +209,11 @@ class Denials:
         """Nothing is printed of a file that is as the index has it, and that the call leaves alone."""
         if fact.touched is None or any(lies_in(path, each) for each in fact.touched):
             return False
-        self.budget.spend_entries(_STATUS)
-        top = top_of(fact.path) or fact.path
-        return is_unchanged(top, str(path.relative_to(top)))
+        self.budget.spend_entries(_CONTENT)
+        top, around = top_of(fact.path) or fact.path, self.arguments.site.around
+        told = any(".git" in each.parts or fold(each.name) == ".gitattributes" for each in fact.touched)
+        home = None if told or not STEERING.isdisjoint(around.exported) else around.home
+        return is_unchanged(top, str(path.relative_to(top)), home)
 
     def _file_denies(self, fact: FileFact) -> list[FileDenies]:
         found = self.about_files.get(fact.effect)

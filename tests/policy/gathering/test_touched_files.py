@@ -115,18 +115,80 @@ def test_a_changed_file_is_printed(decided: Policy, root: Path) -> None:
     assert decided.decide("bash", {"command": "git diff"}).rule_id == "secrets"
 
 
-def test_a_file_of_the_same_size_and_time_is_told_by_its_change_time(decided: Policy, root: Path) -> None:
+def test_a_file_of_the_same_size_and_time_is_told_by_its_content(decided: Policy, root: Path) -> None:
     (root / "tests/key.pem").write_text("TEXT\n")
     os.utime(root / "tests/key.pem", ns=(_OLD_NS, _OLD_NS))
     assert _effect(decided, "git diff") == "deny"
 
 
-def test_a_file_as_young_as_the_index_is_not_certain(decided: Policy, root: Path) -> None:
-    index = root / ".git/index"
-    os.utime(index, ns=(_OLD_NS, _OLD_NS))
-    assert _effect(decided, "git diff") == "deny"
-    os.utime(index, ns=(_OLD_NS + 1_000_000_000, _OLD_NS + 1_000_000_000))
+@pytest.mark.parametrize("age_s", [-1, 0, 1])
+def test_of_a_file_as_young_as_the_index_the_content_tells(decided: Policy, root: Path, age_s: int) -> None:
+    """So it is right after a checkout."""
+    index_ns = _OLD_NS + age_s * 1_000_000_000
+    os.utime(root / ".git/index", ns=(index_ns, index_ns))
     assert _effect(decided, "git diff") == "allow"
+    (root / "tests/key.pem").write_text("TEXT\n")
+    os.utime(root / "tests/key.pem", ns=(_OLD_NS, _OLD_NS))
+    os.utime(root / ".git/index", ns=(index_ns, index_ns))
+    assert _effect(decided, "git diff") == "deny"
+
+
+def test_a_file_that_was_copied_with_its_repository_is_as_it_was(policy: MakePolicy, root: Path) -> None:
+    for path in root.rglob("*"):
+        os.utime(path)
+    (root / "tests/key.pem").chmod(0o600)
+    assert _effect(policy(_RULES), "git diff") == "allow"
+    assert _effect(policy(_RULES, exported=frozenset({"XDG_CONFIG_HOME"})), "git diff") == "deny"
+    assert _effect(policy(_RULES, home=None), "git diff") == "deny"
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        (".gitattributes", "*.pem filter=lfs\n"),
+        ("tests/.gitattributes", "* working-tree-encoding=UTF-16\n"),
+        (".git/info/attributes", "*.pem filter=x\n"),
+        ("../home/.config/git/attributes", "*.pem filter=x\n"),
+        (".git/config", "[core]\nattributesFile = x\n"),
+        ("../home/.gitconfig", "[core]\nATTRIBUTESFILE = x\n"),
+        (".git/config", '[includeIf "gitdir:x"]\npath = x\n'),
+        (".git/commondir", "..\n"),
+    ],
+)
+def test_where_git_may_store_something_else_than_a_file_holds_nothing_is_certain(
+    policy: MakePolicy, root: Path, file: str, content: str
+) -> None:
+    os.utime(root / ".git/index", ns=(_OLD_NS, _OLD_NS))
+    assert _effect(policy(_RULES), "git diff") == "allow"
+    (root / file).parent.mkdir(parents=True, exist_ok=True)
+    (root / file).write_text(content)
+    assert _effect(policy(_RULES), "git diff") == "deny"
+
+
+def test_attributes_that_are_gone_from_the_disk_or_are_a_link_are_not_certain(decided: Policy, root: Path) -> None:
+    (root / "tests/.gitattributes").write_text("* ident\n")
+    _git(root, "add", "-A")
+    os.utime(root / ".git/index", ns=(_OLD_NS, _OLD_NS))
+    assert _effect(decided, "git diff") == "allow"
+    (root / "tests/.gitattributes").unlink()
+    assert _effect(decided, "git diff") == "deny"
+    (root / "tests/.gitattributes").symlink_to("../src/a.py")
+    assert _effect(decided, "git diff") == "deny"
+
+
+@pytest.mark.parametrize("content", ["a\r\n", "$Id: x$\n", "x" * 300_000])
+def test_content_that_git_may_convert_is_not_certain(decided: Policy, root: Path, content: str) -> None:
+    with (root / "tests/key.pem").open("w", newline="") as file:
+        file.write(content)
+    _git(root, "add", "-A")
+    assert _effect(decided, "git diff") == "deny"
+
+
+def test_attributes_that_the_call_brings_are_not_certain(decided: Policy, root: Path) -> None:
+    os.utime(root / ".git/index", ns=(_OLD_NS, _OLD_NS))
+    assert _effect(decided, "echo '* ident' > x.txt; git diff") == "allow"
+    assert _effect(decided, "echo '* working-tree-encoding=UTF-16' > .gitattributes; git diff") == "deny"
+    assert _effect(decided, "echo '* working-tree-encoding=UTF-16' > .GitAttributes; git diff") == "deny"
 
 
 @pytest.mark.parametrize("version", ["2", "3", "4"])
