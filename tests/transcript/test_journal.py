@@ -51,6 +51,18 @@ def test_a_record_is_a_line_that_holds_its_number_and_the_hash_of_the_line_befor
     assert last.decode() == f'{sealed},"seal":"{sha256(sealed.encode())}"}}\n'
 
 
+def test_to_sync_is_to_ask_the_disk_and_to_say_when_it_refuses(path: Path) -> None:
+    read_end, write_end = os.pipe()  # takes records, and is nothing that could be on a disk
+    journal = Journal(write_end, path)
+    journal.append("run_start", {})
+    with pytest.raises(RecordError, match="cannot be written: Invalid argument"):
+        journal.sync()
+    with pytest.raises(RecordError, match="Invalid argument"):
+        journal.append("note", {})
+    journal.close()
+    os.close(read_end)
+
+
 def test_what_was_written_reads_back_without_a_problem(path: Path, lines: list[bytes]) -> None:
     expected = JournalContents(tuple(map(json.loads, lines)), head=sha256(lines[-1][:-1]))
     assert read_journal(path) == expected
