@@ -134,3 +134,13 @@ def test_a_folder_too_deep_for_one_path_is_reached_name_by_name_and_refused_at_o
         pass
     if best_way_in() is enter_at_once:
         assert refusal(deep, enter_at_once) == errno.ENAMETOOLONG
+
+
+def test_the_way_in_that_tools_take_is_one_of_those_that_are_tried_here() -> None:
+    """Where it is none of them, the tests of openat2 here and in `test_races` would be skipped."""
+    try:
+        os.close(enter_at_once(Path("/")))
+    except (OSError, AttributeError):  # before Linux 5.6, or macOS
+        assert best_way_in() is enter_name_by_name
+    else:
+        assert best_way_in() is enter_at_once
