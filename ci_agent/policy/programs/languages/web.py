@@ -7,7 +7,7 @@ from urllib.parse import unquote
 from ci_agent.policy.effects import UrlUse
 from ci_agent.policy.programs.copies import use_target
 from ci_agent.policy.programs.draft import Draft, is_url
-from ci_agent.policy.programs.options import Parsed
+from ci_agent.policy.programs.options import Parsed, parse
 from ci_agent.policy.words import Word, literal_word
 
 _POSTS = ("-d", "--data", "--data-ascii", "--data-binary", "--data-raw", "--data-urlencode", "--json", "-F", "--form")
@@ -166,9 +166,21 @@ def _last_name(url: Word) -> str:
 
 
 def read_ssh(parsed: Parsed, draft: Draft) -> None:
-    """The command runs on the other host; only the way there matters here."""
+    """The command runs on the other host; only the way there matters here. Behind the host, options go on."""
     for operand in parsed.operands[:1]:
         draft.urls.append(UrlUse(_ssh_url(operand.word)))
+    if parsed.profile.name == "ssh" and parsed.operands[1:]:
+        _read_behind_host(parsed, draft)
+
+
+def _read_behind_host(parsed: Parsed, draft: Draft) -> None:
+    operands = parsed.operands[1:]
+    behind = parse(parsed.profile, [operand.word for operand in operands], 0)
+    if behind.problem is not None:
+        draft.doubt(behind.problem)
+    for found in behind.options:
+        if found.option.meaning != "data":
+            draft.hazard(operands[found.at].at, found.option.why or "is an option of ssh: write it before the host")
 
 
 def read_ssh_keygen(parsed: Parsed, draft: Draft) -> None:
