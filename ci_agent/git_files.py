@@ -20,6 +20,8 @@ _NAME: Final = re.compile(r"git:(?P<revision>[A-Za-z0-9][A-Za-z0-9_./@^~{}+-]*):
 
 _CHECKED_OUT: Final = re.compile(r"HEAD([~^]0|\^\{[a-z]*\}|@\{(0|now)\})*", re.IGNORECASE)
 
+_COMMIT: Final = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
+
 _TIMEOUT_S: Final = 30.0
 
 _SETTINGS: Final = (
@@ -122,6 +124,24 @@ def _checkout() -> Path:
     here = Path.cwd()
     around = reversed((here, *here.parents[:-1]))
     return next((above for above in around if os.path.lexists(above / ".git")), here)
+
+
+def find_commit(revision: str, folder: Path, own: Mapping[str, str]) -> str | None:
+    """The id of the commit that a revision names in the repository around the folder; None: it names none there.
+
+    `own`: our environment, for its PATH. OSError, or subprocess.TimeoutExpired, when git cannot be run.
+    """
+    done = subprocess.run(
+        git_command("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"),
+        cwd=folder,
+        env=git_environment(own, but_not=folder),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+        timeout=_TIMEOUT_S,
+    )
+    found = done.stdout.decode("ascii", "replace").strip()
+    return found if done.returncode == 0 and _COMMIT.fullmatch(found) else None
 
 
 def git_command(*arguments: str) -> list[str]:

@@ -13,12 +13,10 @@ from ci_agent.ci_services.environment import base_branch, is_pull_request, may_h
 from ci_agent.cli.options import given_config
 from ci_agent.cli.task_options import given_task
 from ci_agent.errors import ConfigurationError
-from ci_agent.git_files import git_command, git_environment, is_git_name, names_checkout
+from ci_agent.git_files import find_commit, is_git_name, names_checkout
 from ci_agent.policy.decide import Policy
 from ci_agent.policy.rules import PolicySource
 from ci_agent.workspace import way
-
-_GIT_WITHIN_S: Final = 30.0
 
 _STEERING: Final = {
     "prompt_file": "--prompt-file",
@@ -63,15 +61,10 @@ def _looks_at_a_proposal(environment: Mapping[str, str], repositories: Collectio
 
 def _commit_of(folder: Path) -> str | None:
     """What is checked out there; None: git does not say."""
-    argv = git_command("rev-parse", "--verify", "HEAD")
-    environment = git_environment(os.environ, but_not=folder)
     try:
-        done = subprocess.run(
-            argv, cwd=folder, env=environment, capture_output=True, check=False, timeout=_GIT_WITHIN_S
-        )
+        return find_commit("HEAD", folder, os.environ)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return done.stdout.decode("ascii", "replace").strip() or None
 
 
 def _is_of_the_head(name: str, checkouts: Collection[Path]) -> bool:

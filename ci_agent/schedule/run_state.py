@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from ci_agent.errors import ConfigurationError
-from ci_agent.git_files import git_command, git_environment
+from ci_agent.git_files import find_commit
 from ci_agent.json_types import Json, JsonObject, parse_json
 from ci_agent.text_files import read_text_file
 from ci_agent.transcript.document import replace_file
@@ -22,7 +22,6 @@ StateKey: TypeAlias = Literal["revision", "started_at"]
 
 _REVISION: Final = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
-_GIT_TIMEOUT_S: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,32 +77,21 @@ def state_values(state: RunState | None, workspace: Path, environment: Mapping[s
     if good is None:
         return {}
     values: dict[StateKey, str] = {"started_at": good.started_at}
-    if good.revision is not None and _asked(workspace, environment, f"{good.revision}^{{commit}}") is not None:
+    if good.revision is not None and _asked(workspace, environment, good.revision) is not None:
         values["revision"] = good.revision
     return values
 
 
 def seen_revision(workspace: Path, environment: Mapping[str, str]) -> str | None:
     """The commit that is checked out; None: no repository, no commit yet, no git."""
-    return _asked(workspace, environment, "HEAD^{commit}")
+    return _asked(workspace, environment, "HEAD")
 
 
 def _asked(workspace: Path, environment: Mapping[str, str], revision: str) -> str | None:
-    argv = git_command("rev-parse", "--verify", "--quiet", "--end-of-options", revision)
     try:
-        done = subprocess.run(
-            argv,
-            cwd=workspace,
-            env=git_environment(environment, but_not=workspace),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-            timeout=_GIT_TIMEOUT_S,
-        )
+        return find_commit(revision, workspace, environment)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    found = done.stdout.decode("ascii", "replace").strip()
-    return found if done.returncode == 0 and _REVISION.fullmatch(found) else None
 
 
 def _state(value: Json) -> RunState:

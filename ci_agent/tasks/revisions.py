@@ -4,14 +4,11 @@ import os
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
 
 from ci_agent.errors import ConfigurationError
-from ci_agent.git_files import git_command, git_environment
+from ci_agent.git_files import find_commit
 from ci_agent.tasks.document import InputModel
 from ci_agent.tasks.inputs import Value
-
-_WITHIN_S: Final = 30.0
 
 
 def require_revisions(
@@ -27,10 +24,7 @@ def require_revisions(
 
 
 def _is_commit(revision: str, workspace: Path) -> bool:
-    argv = git_command("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
-    environment = git_environment(os.environ, but_not=workspace)
     try:
-        done = subprocess.run(argv, cwd=workspace, env=environment, capture_output=True, check=False, timeout=_WITHIN_S)
+        return find_commit(revision, workspace, os.environ) is not None
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ConfigurationError(f"git cannot be asked for the revision {revision!r}: {error}") from error
-    return done.returncode == 0
