@@ -71,8 +71,8 @@ SPELLED = """
   command: ["{lerna,nx} exec **", "pnpm -r exec **", "pnpm --filter * exec **", "pnpm -r -c exec **",
     "npm exec -w * **", "npm -w * exec **", "npm -ws exec **", "npx -w * **", "npm --prefix * exec **",
     "npm --prefix * run **", "npm -C * exec **", "npm -w * run **", "yarn workspace * exec **",
-    "yarn workspaces foreach -A exec **", "turbo run * --cwd * -- **", "bun --filter * run **", "git submodule foreach **", "pnpm -C * exec **",
-    "yarn --cwd * **", "bun --cwd * x **"]
+    "yarn workspaces foreach -A exec **", "turbo run * --cwd * -- **", "bun --filter * run **",
+    "git submodule foreach **", "pnpm -C * exec **", "yarn --cwd * **", "bun --cwd * x **"]
   paths: [., "**"]
 - {id: kept, deny: read, path: "packages/*/x"}
 """
