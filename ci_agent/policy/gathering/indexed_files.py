@@ -15,8 +15,9 @@ from ci_agent.policy.shell.static_words import word_set
 from ci_agent.policy.words import Selection
 
 _KEEP_INDEX: Final = word_set(
-    "archive blame branch cat-file check-ignore describe diff diff-tree fetch for-each-ref format-patch grep log "
-    "ls-files ls-remote ls-tree merge-base name-rev push remote rev-list rev-parse shortlog show show-ref status tag"
+    "archive blame branch cat-file check-ignore describe diff diff-files diff-index diff-tree fetch "
+    "for-each-ref format-patch grep log ls-files ls-remote ls-tree merge-base name-rev push remote rev-list rev-parse "
+    "shortlog show show-ref status tag"
 )
 """Git's commands after which the index names the same files."""
 
@@ -109,10 +110,14 @@ def index_stays(facts: Sequence[Fact]) -> bool:
 
     What is given the names runs when git has told them; git must not be asked again after it.
     """
+    # What git prints itself is another matter: a program of the project's that puts it in the index has read it.
+    of_git_alone = all(file.selection.stored for file in files_in(facts) if file.selection.indexed)
     has_run = False
     for command in (fact for fact in facts if isinstance(fact, ExecFact)):
         if has_run and base_name(command).startswith("git "):
             return False
+        if of_git_alone and not base_name(command).startswith("git "):
+            continue
         if not keeps_settings(command):
             has_run = any(word.beneath for word in command.words)
             if not has_run:

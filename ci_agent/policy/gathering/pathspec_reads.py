@@ -23,14 +23,14 @@ _VARIABLES: Final = frozenset(f"GIT_{name.upper()}_PATHSPECS" for name in _PATHS
 
 
 def with_stored(site: Site, use: FileUse, words: tuple[Word, ...], place: Place, *, plainly: bool) -> FileUse:
-    """The use as git makes it; where that is not certain, all beneath the path is meant.
+    """The use as git makes it; where that is not certain, all beneath the path is meant, and what is tracked there.
 
     `plainly`: no variable is set for the command.
     """
     if plainly and goes_by_index(site, words, place):
         excluded = excluded_paths(site, use.excluded, words, place, plainly=True)
         return use._replace(selection=replace(use.selection, excluded=excluded), excluded=())
-    return use._replace(selection=replace(use.selection, indexed=False, stored=False), excluded=())
+    return use._replace(selection=replace(use.selection, indexed=False), excluded=())
 
 
 def goes_by_index(site: Site, words: tuple[Word, ...], place: Place) -> bool:

@@ -11,7 +11,11 @@ from ci_agent.policy.decide import Policy
 from ci_agent.workspace import Workspace
 
 RULES = """
-- {id: any, allow: bash, command: ["{git,cd,make} **"], paths: [".", "**"], env: ["GIT_LITERAL_PATHSPECS", "X"]}
+- id: any
+  allow: bash
+  command: ["{git,cd,make,echo,xargs,find} **"]
+  paths: [".", "**"]
+  env: [GIT_LITERAL_PATHSPECS, X]
 - {id: spelled, allow: bash, command: ["git diff --no-index **", "git grep --no-index **"], paths: [".", "**"]}
 - {id: secrets, deny: read, path: ["**/.env", "**/private.txt"]}
 """
@@ -60,6 +64,8 @@ NAMED = [
     "cd src && git diff HEAD -- . ':!deep'",
     "git -C src diff HEAD -- .",
     "git diff ':/'",
+    "git diff-index --quiet HEAD -- . || make",
+    "make && git diff --exit-code -- . ':!docs'",
 ]
 
 
@@ -75,6 +81,7 @@ def test_a_tracked_file_is_read_although_the_disk_does_not_hold_it(decided: Poli
     (root / ".env").unlink()
     (root / "src/.env").unlink()
     assert _rule(decided, command) == "secrets"
+    assert _rule(decided, f"git stash pop; {command}") == "secrets"
 
 
 LEFT_OUT = [
@@ -154,7 +161,10 @@ def test_what_is_not_excluded_for_certain_is_printed(decided: Policy, root: Path
         "git grep --no-index x -- .",
         "git grep --recurse-submodules x -- .",
         "git add -f .env && git diff --cached -- .",
-        "make; git diff HEAD -- .",
+        "git stash pop; git diff HEAD -- .",
+        "echo .env | xargs git add -f; git diff --cached -- .",
+        "find . -name .env -exec git add -f {} +; git diff --cached -- .",
+        "git update-index --add .env; git diff HEAD -- .",
         "X=1 git diff HEAD -- .",
     ],
 )
