@@ -5,6 +5,7 @@ Real sockets and plain threads: HTTP/1.1 by hand, so that it can be as wrong as 
 
 import json
 import re
+import signal
 import socket
 import ssl
 import struct
@@ -212,6 +213,11 @@ def chat_chunks(text: str, *, finish: str, usage: tuple[int, int], **delta: obje
         {"id": "r1", "choices": [{"index": 0, "delta": {}, "finish_reason": finish}]},
         {"id": "r1", "choices": [], "usage": {"prompt_tokens": usage[0], "completion_tokens": usage[1]}},
     ]
+
+
+def pytest_configure() -> None:
+    # Under nohup it is ignored, and so it would be by every command that tests start.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session")
