@@ -1,53 +1,22 @@
-"""Requests over real connections, to servers and proxies that break every rule."""
+"""Requests over real connections, to servers that break every rule: connections, sizes, redirects."""
 
 import gzip
 import os
-import shutil
-import signal
 import socket
-import ssl
-import subprocess
 import threading
-import time
 import zlib
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import pytest
+from over_http import KEY, drip, post, refused
 
-from ci_agent.cancellation import Cancelled, CancelToken
-from ci_agent.errors import ConfigurationError
-from ci_agent.providers.network.exchange import PhaseLimits
+from ci_agent.cancellation import CancelToken
 from ci_agent.providers.network.http import MAX_ERROR_BYTES, Transport, TransportSettings
-from ci_agent.providers.wire.failures import ApiError
 
 if TYPE_CHECKING:
     from tests.conftest import Faults, Step
     from tests.providers.conftest import Client
-
-KEY = {"authorization": "Bearer sk-0123456789"}
-
-
-def limits(*, connect: float = 5, first_byte: float = 5, idle: float = 5, whole: float = 20) -> PhaseLimits:
-    return PhaseLimits(connect, first_byte, idle, whole)
-
-
-PATIENT = limits(connect=60, first_byte=60, idle=60, whole=60)
-AT_ONCE_S = 15
-"""On a machine that is busy with other things; a minute is what it takes to leave for any other reason."""
-
-
-def post(transport: Transport, url: str, cancel: CancelToken | None = None) -> bytes:
-    with transport.post(f"{url}/v1/x", KEY, b"{}", cancel or CancelToken()) as response:
-        return b"".join(response.chunks())
-
-
-def refused(transport: Transport, url: str) -> ApiError:
-    with pytest.raises(ApiError) as caught:
-        post(transport, url)
-    assert "0123456789" not in repr(caught.value)
-    return caught.value
 
 
 def test_the_answer_comes_whole_with_its_head(faults: "Faults", client: "Client") -> None:
@@ -155,56 +124,6 @@ def test_a_name_that_nobody_knows_is_asked_about(client: "Client", monkeypatch: 
     assert error.message.endswith("Name or service not known: is the name of the server right?")
 
 
-# Time
-
-
-def _drip(count: int, pause_s: float) -> "list[Step]":
-    return [step for _ in range(count) for step in (b"a", pause_s)]
-
-
-def test_a_server_that_never_answers_is_left(faults: "Faults", client: "Client") -> None:
-    server = faults.serve(["hang"])
-    error = refused(client.transport(limits(first_byte=0.1)), server.url)
-    assert error.message == "the server did not answer for 0.1 s"
-    assert (error.kind, error.retryable) == ("timeout", True)
-
-
-def test_a_head_that_drips_is_left(faults: "Faults", client: "Client") -> None:
-    drip: list[Step] = [piece for _ in range(200) for piece in (b"HTTP/1.1 200 OK\r\n"[:1], 0.02)]
-    server = faults.serve([b"HTTP/1.1 200 OK\r\nx: ", *drip])
-    assert refused(client.transport(limits(first_byte=0.2)), server.url).kind == "timeout"
-
-
-def test_a_handshake_that_never_ends_is_left(client: "Client") -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        error = refused(client.transport(limits(connect=0.2)), f"https://127.0.0.1:{silent.getsockname()[1]}")
-    assert (error.kind, error.retryable) == ("timeout", True)
-    assert "connecting" in error.message
-
-
-def test_a_head_without_a_body_is_left(faults: "Faults", client: "Client") -> None:
-    server = faults.serve([faults.head(200, content_length="5"), "hang"])
-    error = refused(client.transport(limits(first_byte=0.1)), server.url)
-    assert error.message == "the server said nothing for 0.1 s after it had taken the request"
-
-
-def test_silence_in_the_middle_is_left(faults: "Faults", client: "Client") -> None:
-    server = faults.serve([faults.head(200, content_length="5"), b"a", "hang"])
-    error = refused(client.transport(limits(idle=0.1)), server.url)
-    assert error.message == "the server said nothing for 0.1 s in the middle of its answer"
-
-
-def test_any_byte_ends_the_silence(faults: "Faults", client: "Client") -> None:
-    server = faults.serve([faults.head(200, content_length="8"), *_drip(8, 0.05)])
-    assert post(client.transport(limits(idle=0.3)), server.url) == b"a" * 8
-
-
-def test_an_answer_that_drips_for_ever_is_left(faults: "Faults", client: "Client") -> None:
-    server = faults.serve([faults.head(200, content_length="999"), *_drip(500, 0.02)])
-    error = refused(client.transport(limits(idle=5, whole=0.3)), server.url)
-    assert error.message == "the request took longer than 0.3 s"
-
-
 # Size and compression
 
 TEXT = os.urandom(200_000).hex().encode()
@@ -278,7 +197,7 @@ def test_of_an_error_that_is_cut_what_came_is_read(faults: "Faults", client: "Cl
 
 
 def test_of_an_error_that_does_not_end_what_came_in_time_is_read(faults: "Faults") -> None:
-    server = faults.serve([faults.head(500, connection="close"), *_drip(500, 0.02)])
+    server = faults.serve([faults.head(500, connection="close"), *drip(500, 0.02)])
     transport = Transport(TransportSettings(error_body_s=0.2))
     with transport.post(server.url, KEY, b"", CancelToken()) as response:
         body = response.read_error()
@@ -338,291 +257,3 @@ def test_a_redirect_to_no_address_is_refused(faults: "Faults", client: "Client",
     error = refused(client.transport(), server.url)
     assert error.kind in {"malformed", "connection"}  # what is no URL at all, httpx calls a broken protocol
     assert {request.target for request in server.requests} == {"/v1/x"}
-
-
-# Certificates
-
-
-@pytest.fixture(scope="session")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A certificate for 127.0.0.1 that nobody else has signed, and its key."""
-    openssl = shutil.which("openssl")
-    if openssl is None:
-        pytest.skip("there is no openssl program to make a certificate with")
-    folder = tmp_path_factory.mktemp("tls")
-    made, key = folder / "cert.pem", folder / "key.pem"
-    command = [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
-    names = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(made)]
-    subprocess.run([*command, *names], check=True, capture_output=True)
-    return made, key
-
-
-@pytest.fixture
-def tls(certificate: tuple[Path, Path]) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(*certificate)
-    return context
-
-
-def test_a_certificate_that_nobody_vouches_for_is_refused_at_once(
-    faults: "Faults", client: "Client", tls: ssl.SSLContext
-) -> None:
-    server = faults.serve(faults.answer(), tls=tls)
-    outcome = client.ask(client.stream(server.url))
-    assert "CERTIFICATE_VERIFY_FAILED" in outcome.error
-    assert "give it with --ca-file" in outcome.error
-    assert (server.requests, outcome.message.error_retryable, outcome.notices) == ([], False, [])
-
-
-@pytest.mark.parametrize("scheme", ["HTTPS", "Https", " https", "\x0bhttps"])
-def test_no_spelling_of_an_address_goes_around_certificates(
-    faults: "Faults", client: "Client", tls: ssl.SSLContext, scheme: str
-) -> None:
-    server = faults.serve(faults.answer(), tls=tls)
-    error = refused(client.transport(), f"{scheme}://127.0.0.1:{server.port}")
-    assert (error.kind, server.requests) == ("connection", [])
-
-
-def test_a_certificate_is_trusted_that_the_person_gives(
-    faults: "Faults", client: "Client", tls: ssl.SSLContext, certificate: tuple[Path, Path]
-) -> None:
-    server = faults.serve(faults.reply(200, "safe"), tls=tls)
-    assert post(client.transport(ca_file=certificate[0]), server.url) == b"safe"
-    assert post(client.transport(environment={"SSL_CERT_FILE": str(certificate[0])}), server.url) == b"safe"
-
-
-def test_a_silent_server_behind_tls_is_left_and_its_connection_closed(
-    faults: "Faults", client: "Client", tls: ssl.SSLContext, certificate: tuple[Path, Path]
-) -> None:
-    server = faults.serve(["hang"], tls=tls)
-    error = refused(client.transport(limits(first_byte=0.2), ca_file=certificate[0]), server.url)
-    assert error.kind == "timeout"
-    assert server.is_left()
-
-
-def test_certificates_that_cannot_be_read_are_told_before_anything_is_sent(client: "Client", tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="does not exist"):
-        client.transport(ca_file=tmp_path / "missing.pem")
-    (tmp_path / "broken.pem").write_text("no certificate")
-    with pytest.raises(ConfigurationError, match="the certificates to trust cannot be read"):
-        client.transport(ca_file=tmp_path / "broken.pem").prepare("https://model.test")
-    with pytest.raises(ConfigurationError, match="the certificates to trust cannot be read"):
-        client.transport(environment={"SSL_CERT_FILE": str(tmp_path / "missing.pem")}).prepare("https://model.test")
-
-
-# Proxies
-
-
-def test_a_proxy_gets_the_whole_address(faults: "Faults", client: "Client") -> None:
-    proxy = faults.serve(faults.reply(200, "through"))
-    transport = client.transport(environment={"http_proxy": proxy.url.replace("//", "//user:word@")})
-    assert post(transport, "http://model.test:81") == b"through"
-    assert proxy.requests[0].target == "http://model.test:81/v1/x"
-    assert proxy.requests[0].headers["proxy-authorization"].startswith("Basic ")
-
-
-def test_a_proxy_is_asked_for_a_tunnel_and_sees_no_key(faults: "Faults", client: "Client") -> None:
-    proxy = faults.serve(faults.reply(403, "no"))
-    transport = client.transport(environment={"HTTPS_PROXY": proxy.url.replace("//", "//user:word@")})
-    error = refused(transport, "https://model.test")
-    assert (error.kind, error.retryable) == ("connection", False)
-    problem = "the connection to model.test:443 failed: 403 Said so: the proxy does not let it through"
-    assert error.message == problem
-    (request,) = proxy.requests
-    assert (request.method, request.target) == ("CONNECT", "model.test:443")
-    assert "authorization" not in request.headers
-    assert "0123456789" not in repr(request)
-
-
-def test_a_proxy_that_fails_may_succeed_later(faults: "Faults", client: "Client") -> None:
-    proxy = faults.serve(faults.reply(503, "no"))
-    error = refused(client.transport(environment={"https_proxy": proxy.url}), "https://model.test")
-    assert (error.kind, error.retryable) == ("connection", True)
-
-
-def test_a_proxy_that_opens_no_tunnel_is_left_while_connecting(faults: "Faults", client: "Client") -> None:
-    proxy = faults.serve(["hang"])
-    transport = client.transport(limits(connect=0.2), environment={"https_proxy": proxy.url})
-    error = refused(transport, "https://model.test")
-    assert error.message == "connecting took longer than 0.2 s"
-    assert proxy.is_left()
-
-
-def test_a_proxy_behind_tls_has_to_show_a_certificate_that_is_trusted(
-    faults: "Faults", client: "Client", tls: ssl.SSLContext, certificate: tuple[Path, Path]
-) -> None:
-    proxy = faults.serve(faults.reply(200, "through"), tls=tls)
-    environment = {"http_proxy": proxy.url}
-    assert (
-        "CERTIFICATE_VERIFY_FAILED" in refused(client.transport(environment=environment), "http://model.test").message
-    )
-    assert proxy.requests == []
-    assert post(client.transport(environment=environment, ca_file=certificate[0]), "http://model.test") == b"through"
-
-
-def test_this_machine_is_reached_without_a_proxy(faults: "Faults", client: "Client") -> None:
-    proxy, server = faults.serve(faults.reply(500)), faults.serve(faults.reply(200, "direct"))
-    environment = {"http_proxy": proxy.url, "all_proxy": proxy.url, "HTTP_PROXY": proxy.url}
-    assert post(client.transport(environment=environment), server.url) == b"direct"
-    assert proxy.connections == 0
-
-
-def test_a_proxy_in_the_process_environment_is_not_used(
-    faults: "Faults", client: "Client", monkeypatch: pytest.MonkeyPatch
-) -> None:
-    proxy = faults.serve(faults.reply(200))
-    monkeypatch.setenv("http_proxy", proxy.url)
-    monkeypatch.setenv("ALL_PROXY", proxy.url)
-    assert refused(client.transport(), "http://no-such-host.invalid").kind == "connection"
-    assert proxy.connections == 0
-
-
-@pytest.mark.parametrize("proxy", ["gopher://user:word@p:1", "socks5://user:word@p:1", "http://user:word@p:x"])
-def test_a_proxy_that_cannot_be_used_is_told_without_its_password(client: "Client", proxy: str) -> None:
-    with pytest.raises(ConfigurationError, match=r"the proxy for model\.test:443 cannot be used") as caught:
-        client.transport(environment={"https_proxy": proxy}).prepare("https://model.test")
-    assert "word" not in str(caught.value)
-
-
-# Leaving
-
-
-PHASES: "dict[str, Callable[[Faults, Step], list[Step]]]" = {
-    "before the head": lambda _, cancel: [cancel, "hang"],
-    "in the head": lambda _, cancel: [b"HTTP/1.1 200 O", cancel, "hang"],
-    "before the body": lambda f, cancel: [f.head(200, content_length="9"), cancel, "hang"],
-    "in the body": lambda f, cancel: [f.head(200, content_length="9"), b"abc", cancel, "hang"],
-    "while it drips": lambda f, cancel: [f.head(200, content_length="99"), b"a", cancel, *_drip(90, 0.05)],
-}
-
-
-@pytest.mark.parametrize("phase", PHASES)
-@pytest.mark.parametrize("tries", range(3))
-def test_cancelled_by_another_thread_it_leaves_at_once(
-    faults: "Faults", client: "Client", phase: str, tries: int
-) -> None:
-    token = CancelToken()
-    times: list[float] = []
-
-    def cancel() -> None:
-        times.append(time.monotonic())
-        token.cancel("enough")
-
-    server = faults.serve(PHASES[phase](faults, cancel))
-    with pytest.raises(Cancelled, match="enough"):
-        post(client.transport(PATIENT), server.url, token)
-    assert time.monotonic() - times[0] < AT_ONCE_S
-    assert server.is_left()
-
-
-@pytest.mark.parametrize("phase", PHASES)
-def test_cancelled_by_a_signal_in_its_own_thread_it_leaves_at_once(
-    faults: "Faults", client: "Client", phase: str
-) -> None:
-    token = CancelToken()
-    before = signal.signal(signal.SIGUSR1, lambda *_: token.cancel("signal"))
-    server = faults.serve(PHASES[phase](faults, lambda: os.kill(os.getpid(), signal.SIGUSR1)))
-    start = time.monotonic()
-    try:
-        with pytest.raises(Cancelled, match="signal"):
-            post(client.transport(PATIENT), server.url, token)
-    finally:
-        signal.signal(signal.SIGUSR1, before)
-    assert time.monotonic() - start < AT_ONCE_S
-    assert server.is_left()
-
-
-def test_cancelled_while_connecting_it_leaves_at_once(client: "Client") -> None:
-    token = CancelToken()
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-
-        def accept() -> None:
-            sock, _ = listener.accept()
-            with sock:
-                sock.recv(1)  # the beginning of a handshake that nobody answers
-                token.cancel("enough")
-                while sock.recv(1000):
-                    pass
-
-        threading.Thread(target=accept, daemon=True).start()
-        start = time.monotonic()
-        with pytest.raises(Cancelled):
-            post(client.transport(PATIENT), f"https://127.0.0.1:{listener.getsockname()[1]}", token)
-        assert time.monotonic() - start < AT_ONCE_S
-        for thread in request_threads():
-            thread.join(2)
-        assert request_threads() == []
-
-
-@pytest.fixture
-def slow_names(faults: "Faults", monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, threading.Event, CancelToken]]:
-    """An address whose name is found only after the event; looking it up cancels the token. No real name does that."""
-    server = faults.serve(faults.answer())
-    known, token, look_up = threading.Event(), CancelToken(), socket.getaddrinfo
-
-    def wait_and_look_up(host: str, *more: Any, **named: Any) -> Any:
-        if host != "slow.test":
-            return look_up(host, *more, **named)
-        token.cancel("enough")
-        known.wait(60)
-        return look_up("127.0.0.1", *more, **named)
-
-    monkeypatch.setattr(socket, "getaddrinfo", wait_and_look_up)
-    yield f"http://slow.test:{server.port}", known, token
-    known.set()
-
-
-def test_cancelled_while_a_name_is_looked_up_it_leaves_at_once_and_sends_nothing_later(
-    faults: "Faults", client: "Client", slow_names: tuple[str, threading.Event, CancelToken]
-) -> None:
-    url, known, token = slow_names
-    start = time.monotonic()
-    with pytest.raises(Cancelled, match="enough"):
-        post(client.transport(PATIENT), url, token)
-    assert time.monotonic() - start < AT_ONCE_S
-    thread = request_threads()[-1]
-    known.set()
-    thread.join(5)
-    assert not thread.is_alive()
-    assert faults.servers[0].is_left()
-    assert faults.servers[0].requests == []
-
-
-def test_a_name_that_is_not_found_in_time_is_left(
-    client: "Client", slow_names: tuple[str, threading.Event, CancelToken]
-) -> None:
-    error = refused(client.transport(limits(connect=0.2)), slow_names[0])
-    assert (error.kind, error.message) == ("timeout", "connecting took longer than 0.2 s")
-
-
-def test_what_was_cancelled_before_is_not_sent(faults: "Faults", client: "Client") -> None:
-    server = faults.serve(faults.reply(200))
-    token = CancelToken()
-    token.cancel("before")
-    with pytest.raises(Cancelled):
-        post(client.transport(), server.url, token)
-    assert server.connections == 0
-
-
-def test_after_a_failure_another_request_gets_a_new_connection(faults: "Faults", client: "Client") -> None:
-    server = faults.serve(["hang"], faults.reply(200, "back"))
-    transport = client.transport(limits(first_byte=0.2))
-    assert refused(transport, server.url).kind == "timeout"
-    assert post(transport, server.url) == b"back"
-    assert server.connections == 2
-
-
-def request_threads() -> list[threading.Thread]:
-    return [thread for thread in threading.enumerate() if thread.name == "model request"]
-
-
-def test_closing_leaves_no_connection_and_no_thread(faults: "Faults", client: "Client") -> None:
-    server = faults.serve(faults.reply(200), ["hang"], [faults.head(200), b"x", "hang"], faults.reply(200))
-    transport = client.transport(limits(first_byte=0.1, idle=0.1))
-    for request in (post, refused, refused, post):
-        request(transport, server.url)
-    transport.close()
-    assert server.is_left()
-    for thread in request_threads():
-        thread.join(5)
-    assert request_threads() == []
