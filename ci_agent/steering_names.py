@@ -79,12 +79,16 @@ _SUFFIXES = (
     "_PLUGIN_PATH",
     "_SETTINGS_MODULE",
 )
+_DATA = "TF_VAR_"
+"""Values of Terraform's own variables, as `-var` gives them."""
 _PREFIX_IN_ANY_CASE = "npm_"
 _SUFFIX_IN_ANY_CASE = "_proxy"
 
 
 def changes_what_runs(name: str) -> bool:
     """Whether programs or shells take commands, code, configuration or servers from the variable of this name."""
+    if name.startswith(_DATA):
+        return False
     if name in _NAMES or name.startswith(_PREFIXES) or name.endswith(_SUFFIXES):
         return True
     lowered = name.lower()

@@ -186,7 +186,7 @@ def _find_out(  # noqa: PLR0913 - as above
     else:
         recursive = beneath is not None or (effect == "delete" and is_folder)
         at_stake = _at_stake_beneath(site, path, effect, is_folder, place)
-        if effect == "delete" and at_stake and selection.endings:
+        if at_stake and selection.endings:
             at_stake = [names for names in at_stake if _holds_any(path.joinpath(*names), names, selection, place)]
         if at_stake and selection.without:
             at_stake = [names for names in at_stake if not _is_passed_by(path, names, selection)]

@@ -10,6 +10,7 @@ from ci_agent.policy.compiled.rule_index import strictest_first
 from ci_agent.policy.describe import doing, kind_of, one_line, value_of
 from ci_agent.policy.facts import ExecFact, Fact, FileFact, NetFact, ToolFact, UnknownFact
 from ci_agent.policy.gathering.tool_facts import FILE_TOOLS
+from ci_agent.policy.judging.advice import advice
 from ci_agent.policy.judging.denials import Forbidden
 from ci_agent.policy.judging.grants import Refusal
 from ci_agent.policy.judging.judge import Call, Verdict, nearest
@@ -33,7 +34,8 @@ def decision_of(call: Call, verdicts: Sequence[Verdict], on_denied: OnDenied) ->
         return _and_others(_by_rule(first, facts), verdicts)
     unknown = next((verdict.fact for verdict in verdicts if isinstance(verdict.fact, UnknownFact)), None)
     if unknown is not None:
-        return _and_others(_unknown(unknown, facts, on_denied), verdicts)
+        decision = _and_others(_unknown(unknown, facts, on_denied), verdicts)
+        return _advised(decision, advice(unknown, [verdict.fact for verdict in verdicts]))
     refused = next((verdict for verdict in verdicts if not verdict.holds), None)
     if refused is not None:
         others = [verdict for verdict in verdicts if verdict is not refused]
@@ -172,6 +174,10 @@ def _denied_parts(verdicts: Sequence[Verdict]) -> Iterator[KnownFact | UnknownFa
 
 def _naming(part: KnownFact | UnknownFact) -> str:
     return f"what cannot be known ({part.why})" if isinstance(part, UnknownFact) else doing(part)
+
+
+def _advised(decision: Decision, sentence: str) -> Decision:
+    return replace(decision, reason=one_line(f"{decision.reason}. {sentence}")) if sentence else decision
 
 
 def _with_advice(reason: str, rule: Rule) -> str:

@@ -17,7 +17,7 @@ _VERSION = re.compile(
     r"(?:[A-Za-z]+[@-]?)?[0-9]+(?:\.[0-9]+)*(?:t|-dev|(?:-[a-z0-9_]+){3})?|latest"
     r"|(?:stable|beta|nightly)(?:-[0-9]{4}-[0-9]{2}-[0-9]{2})?(?:(?:-[a-z0-9_]+){3,4})?"
 )
-_PLAIN_NAME = re.compile(r"@?[A-Za-z0-9][A-Za-z0-9_@:,-]*")
+_PLAIN_NAME = re.compile(r"@?[A-Za-z0-9][A-Za-z0-9_@:,-]*(?:;verbosity=[a-z]+)?")
 
 
 @dataclass(slots=True)
@@ -40,20 +40,22 @@ class Draft:
     folder: Word | None = None
     problem: str | None = None
 
-    def use(
+    def use(  # noqa: PLR0913 - most by name
         self,
         effect: FileEffect,
         path: Word,
         recursive: bool = False,
         into: Sequence[Word] = (),
         selection: Selection = EVERYTHING,
+        *,
+        in_place: bool = False,
     ) -> None:
         if path.beneath:
             # What was found is there already.
-            in_place = effect == "write" and not recursive and not into
+            in_place = in_place or (effect == "write" and not recursive and not into)
             self._use_beneath(FileUse(effect, path, recursive=True, in_place=in_place))
         elif effect == "delete" or not reaches_no_file(path):
-            self.files.append(FileUse(effect, path, recursive, selection, tuple(into)))
+            self.files.append(FileUse(effect, path, recursive, selection, tuple(into), in_place=in_place))
 
     def write_whole(self, path: Word, contents: Sequence[Word] = (), *, in_place: bool = False) -> None:
         """Write all beneath a path: with what lies in these folders, or only what is there."""

@@ -27,7 +27,7 @@ from ci_agent.policy.programs.options import Found, Operand, Parsed, begins_opti
 from ci_agent.policy.programs.packages import use_package, use_repository_name
 from ci_agent.policy.programs.profile import HAZARDS, Profile
 from ci_agent.policy.programs.telltale import tells
-from ci_agent.policy.words import Word
+from ci_agent.policy.words import Word, literal_word
 
 SYSTEM_FOLDERS = frozenset({"/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin"})
 """A program that is spelled with one of these is the one that its base name means."""
@@ -48,6 +48,9 @@ _KNOWN_SCHEME = re.compile(
     r"(?:https?|wss?|s?ftps?|ssh|git|svn|s3|gs|rsync|ldaps?|tcp|udp|smtps?|imaps?)$", re.IGNORECASE
 )
 
+_COUNT = re.compile(r"[01]?")
+"""What stands for a number, or for nothing."""
+
 _T = TypeVar("_T")
 
 MAX_ALTERNATIVES = 64
@@ -67,9 +70,36 @@ def interpret(words: Sequence[Word], *, input_names: tuple[Word, ...] | None = N
     effects = _interpret(words, input_names)
     if [word for word in words[1:] if word.splits and _may_be_none(word)]:
         effects = _together([effects, _without_names(words, input_names)])
-    if effects.problem is not None and any(word.kind == "choice" for word in words):
+    if effects.problem is None:
+        return effects
+    if any(word.kind == "choice" for word in words):
         return _each_alternative(words, input_names) or effects
+    if any(map(_is_option_with_number, words)):
+        return _with_numbers(words, input_names) or effects
     return effects
+
+
+def _is_option_with_number(word: Word) -> bool:
+    """`-j$(nproc)`: a count, or nothing, behind the beginning of an option."""
+    return word.prefix.startswith("-") and word.kind == "unknown" and not word.splits and bool(word.stand_ins)
+
+
+def _with_numbers(words: tuple[Word, ...], input_names: tuple[Word, ...] | None) -> Effects | None:
+    """The effects with one number in place of any, as long as no file is called after it; None: that may not be."""
+    options = [word for word in words if _is_option_with_number(word)]
+    if not all(_COUNT.fullmatch(text[len(word.prefix) :]) for word in options for text in word.stand_ins):
+        return None
+    tried = tuple(_as_choice(word) if word in options else word for word in words)
+    effects = _each_alternative(tried, input_names)
+    if effects is None or effects.commands or effects.scripts:
+        return None
+    used = [*(use.path for use in effects.files), *(use.url for use in effects.urls), *effects.anything]
+    used += [effects.folder] if effects.folder is not None else []
+    return None if {each.span for each in used} & {word.span for word in options} else effects
+
+
+def _as_choice(word: Word) -> Word:
+    return Word("choice", word.text, word.span, tuple(literal_word(text, word.span) for text in word.stand_ins))
 
 
 def _may_be_none(word: Word) -> bool:

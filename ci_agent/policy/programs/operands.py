@@ -63,9 +63,10 @@ def apply_operands(parsed: Parsed, draft: Draft) -> None:
         for effect in _FILE_EFFECTS.get(changed, ()):
             if dry and effect in ("write", "delete"):
                 continue
-            # A tool that rewrites sources does not touch all that lies beneath a folder; moving one takes it as it is.
-            beneath = recursive and (changed not in ("rewrite", "move") or effect == "read")
-            draft.use(effect, operand.word, beneath, selection=selection)
+            # Moving a folder takes it as it is.
+            beneath = recursive and (changed != "move" or effect == "read")
+            in_place = beneath and changed == "rewrite" and effect == "write"
+            draft.use(effect, operand.word, beneath, selection=selection, in_place=in_place)
         if changed != role:
             use_backup(parsed, draft, operand.word)
         _apply_role(changed, operand, parsed, draft)

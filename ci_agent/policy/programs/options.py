@@ -18,6 +18,9 @@ _LETTERS_BEFORE_PATH = re.compile(r"[A-Za-z0-9]{1,2}(?=[/~]|\.\.?/)")
 _TAKE_OPERANDS_ALIKE = (None, "make", "git_show", "git_diff")
 """Languages to which it does not matter in which place an operand stands."""
 
+_DATA_BEHIND_THE_FIRST = frozenset({"printf"})
+"""To these, all that follows the first operand is data, however many words it is and whatever they begin with."""
+
 _MAX_REPEATS = 2
 """How often a letter of one cluster is noted: none means more when it is there more often."""
 
@@ -49,6 +52,8 @@ class Parsed:
     profile: Profile
     start: int = 0
     """The index of the word behind the program's name, or the subcommand's."""
+    called: Word | None = None
+    """That name as it is written."""
     options: list[Found] = field(default_factory=list)
     operands: list[Operand] = field(default_factory=list)
     dash_dash: int | None = None
@@ -84,7 +89,7 @@ class Parsed:
 
 def parse(profile: Profile, words: Sequence[Word], start: int) -> Parsed:
     """Sort the words from `start` on. A subcommand, and all that follows it, ends up among the operands."""
-    parsed = Parsed(profile, start)
+    parsed = Parsed(profile, start, words[start - 1] if start else None)
     first_only = not profile.syntax.permutes or bool(profile.commands)
     has_options, delegates = profile.syntax.options, profile.delegates
     position = start
@@ -115,6 +120,8 @@ def _refuse_splitting(parsed: Parsed) -> None:
     """A word that may become any number of words moves all that follow."""
     for index, operand in enumerate(parsed.operands):
         if not operand.word.splits or operand.word.beneath or not _matters(parsed.profile):
+            continue
+        if index > 0 and parsed.profile.name in _DATA_BEHIND_THE_FIRST:
             continue
         if not _may_be_left_out(parsed.profile, operand, index):
             parsed.problem = parsed.problem or _splitting(operand.word)
@@ -176,7 +183,14 @@ def _is_like_option(profile: Profile, text: str) -> bool:
 
 def _doubt(parsed: Parsed, word: Word) -> None:
     if parsed.profile.harmful:
-        parsed.problem = parsed.problem or f"{word.text} may be an option of {parsed.profile.name}"
+        parsed.problem = parsed.problem or f"{word.text} may be an option of {_name(parsed)}"
+
+
+def _name(parsed: Parsed) -> str:
+    """The program and its subcommand; several that mean the same share the profile of one."""
+    above, blank, name = parsed.profile.name.rpartition(" ")
+    written = parsed.called.literal if parsed.called is not None and blank else None
+    return f"{above}{blank}{written or name}"
 
 
 def _read_option(parsed: Parsed, words: Sequence[Word], index: int) -> int:
@@ -189,7 +203,7 @@ def _read_option(parsed: Parsed, words: Sequence[Word], index: int) -> int:
     if not text.startswith("--") and profile.syntax.clusters and not _is_whole(profile, name):
         return _read_cluster(parsed, words, index, text)
     if not exact:
-        parsed.problem = parsed.problem or f"{word.text} may be any option of {profile.name}"
+        parsed.problem = parsed.problem or f"{word.text} may be any option of {_name(parsed)}"
         return index + 1
     option, attached = lookup(profile, name)
     begins = attached if attached is not None else len(name) + 1 if equals else None

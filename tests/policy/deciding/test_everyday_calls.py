@@ -11,7 +11,7 @@ _HERE = Path(__file__).parent
 _FILES = (_HERE / "everyday_files.txt").read_text(encoding="utf-8").splitlines()
 _GROUPS = [
     group
-    for name in ("everyday_calls.txt", "everyday_jobs.txt")
+    for name in ("everyday_calls.txt", "everyday_jobs.txt", "everyday_workflows.txt")
     for group in (_HERE / name).read_text(encoding="utf-8").split("\n=== ")[1:]
 ]
 
@@ -25,7 +25,7 @@ def _calls(text: str) -> Iterator[tuple[str, str]]:
 
 
 def test_the_list_is_long() -> None:
-    assert sum(len(list(_calls(group.partition("\n---\n")[2]))) for group in _GROUPS) > 800
+    assert sum(len(list(_calls(group.partition("\n---\n")[2]))) for group in _GROUPS) > 1300
 
 
 @pytest.mark.parametrize("group", _GROUPS, ids=lambda group: group.partition("\n")[0])

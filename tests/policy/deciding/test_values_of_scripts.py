@@ -13,8 +13,8 @@ Put = Callable[..., Path]
 _RULES = """
 - id: tools
   allow: bash
-  command: ["{cat,wc,tail,tee,echo,test,'[','[[',local,export,true,trap,make,getopts,shift,return,':'} **",
-    "getconf *", "cd *", "git rev-list **"]
+  command: ["{cat,wc,tail,sed,date,git,tee,echo,test,'[','[[',local,export,true,trap,make,getopts,shift,return,':'} **",
+    "getconf *", "nproc", "{cmake,ctest} **", "cd *", "git rev-list **"]
 - {id: files, allow: write, path: "build/**"}
 - {id: secrets, deny: read, path: "**/.env"}
 """
@@ -34,10 +34,14 @@ KNOWN = [
     'f() { local log=README.md; echo "$1" | tee "build/x"; cat "$log"; }; f a; f b',
     'v=$(cat VERSION); major=${v%%.*}; rest=${v#*.}; minor=${rest%%.*}; patch=${rest#*.}; echo "$((patch + 1))"',
     "SECONDS=0; make; echo $SECONDS",
+    'sed -e "s/^Version: .*/Version: $(cat VERSION)/" -e "s/^Date: .*/Date: $(date +%F)/" README.md',
+    'n=$(wc -l < VERSION); sed -n "${n}p" README.md',
     'start=$SECONDS; make; echo "$((SECONDS - start))"',
     "while getopts vo: o; do true; done; shift $((OPTIND - 1))",
     ': "${X:=y}"; echo "$X"',
     'make -j"$(getconf _NPROCESSORS_ONLN)"',
+    "cmake --build build -j$(nproc)",
+    'ctest --test-dir build -j"$(nproc)" -E slow',
     "n=$(git rev-list --count HEAD); echo $((n + 1))",
     'for v in 3.11; do cat "py${v/./}"; done',
     'for v in a.b; do cat "${v//./-}.md"; done',
@@ -64,6 +68,11 @@ DENIED = [
     "local n=0; echo $((n + 1))",
     "f() { local n=$1; echo $((n + 1)); }; f $X",
     "f() { local n=0; n=$X; echo $((n + 1)); }; f",
+    # A command of sed that opens a file, and the name of a commit, which may begin with the letter of a command.
+    'sed "s/a/b/w build/$(date +%F)" README.md',
+    'sed "s/a/$(date +%F)/e" README.md',
+    'sed "s/a/b/1$(git rev-parse HEAD)" README.md',
+    'sed "s/a/$X/" README.md',
     # With a `$` an empty value is a part of the expression, and an error drops the rest of the line.
     "n=$(wc -l < VERSION); echo $(($n * 2))",
     "v=$(cat VERSION); p=${v##*.}; echo $((${p} * 2))",
@@ -82,6 +91,10 @@ DENIED = [
     'for v in .E; do for w in NV nv; do cat "${v,,}$w"; done; done',
     'for v in ../x; do cat "${v/x/y}"; done',
     'for v in .xnv; do cat "${v//x/$X}"; done',
+    # The number is the name of a file, or of a folder.
+    "cmake -S . -B$(nproc)",
+    "ctest --test-dir build -O$(nproc)",
+    "ctest --test-dir $(nproc)",
     # What becomes of an i depends on the locale.
     'for v in I; do cat "${v,,}"; done',
 ]

@@ -20,6 +20,7 @@ LANGUAGES: Mapping[str, str] = {
     "cpio": "archives.read_cpio",
     "database": "reaches.read_database",
     "formatter": "builds.read_formatter",
+    "gh_assets": "git.read_gh_assets",
     "gh_clone": "git.read_gh_clone",
     "gh_repository": "git.read_gh_repository",
     "go_build": "builds.read_go_build",

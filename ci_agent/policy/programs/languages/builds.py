@@ -2,11 +2,13 @@
 
 import re
 
+from ci_agent.policy.effects import FileUse
 from ci_agent.policy.programs.draft import CODE_FROM_INPUT, Draft, is_standard_input, is_version, use_anything
 from ci_agent.policy.programs.load import load_profile
 from ci_agent.policy.programs.operands import use_backup
 from ci_agent.policy.programs.options import Parsed, parse, tail
 from ci_agent.policy.programs.profile import HAZARDS
+from ci_agent.policy.programs.selections import selection_for
 from ci_agent.policy.words import Word, literal_word
 from ci_agent.steering_names import changes_what_runs
 
@@ -87,7 +89,8 @@ def read_formatter(parsed: Parsed, draft: Draft) -> None:
     """`cargo fmt`, `go fmt`: rewrite the sources of the folder they work in, unless they are to check them."""
     behind = read_behind(parsed, draft, "rustfmt")
     if not (parsed.dry or behind.surely("--check")):
-        draft.use("write", literal_word("."))
+        here, selection = literal_word("."), selection_for(parsed)
+        draft.files.append(FileUse("write", here, recursive=True, selection=selection, in_place=True))
 
 
 def read_gotestsum(parsed: Parsed, draft: Draft) -> None:
@@ -237,7 +240,7 @@ _ASKS = ("-version", "--version", "-v", "-help")
 def read_compiler(parsed: Parsed, draft: Draft) -> None:
     """The result goes where an option says, or where it always goes."""
     told = any(found.option.meaning == "target" for found in parsed.options) or parsed.has(*_EMITS_NOTHING)
-    told = told and not any(operand.word.literal == "false" for operand in parsed.operands)
+    told = told and not _emits_after_all(parsed)
     told = told or (parsed.has(*_ASKS) and not parsed.operands)
     emits = _EMITS.get(parsed.profile.name)
     if (
@@ -250,6 +253,14 @@ def read_compiler(parsed: Parsed, draft: Draft) -> None:
     if parsed.profile.name == "rustc":
         _use_emitted(parsed, draft)
     read_argument_files(parsed, draft)
+
+
+def _emits_after_all(parsed: Parsed) -> bool:
+    """`--noEmit false`."""
+    off = {operand.at for operand in parsed.operands if operand.word.literal not in ("true", None)}
+    return any(found.option.name in _EMITS_NOTHING and found.at + 1 in off for found in parsed.options) and any(
+        operand.word.literal == "false" for operand in parsed.operands
+    )
 
 
 def _use_emitted(parsed: Parsed, draft: Draft) -> None:

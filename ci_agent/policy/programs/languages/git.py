@@ -115,6 +115,17 @@ def _write_clone(draft: Draft, repository: Word) -> None:
     draft.use("write", literal_word(name or ".", repository.span))
 
 
+def read_gh_assets(parsed: Parsed, draft: Draft) -> None:
+    """`gh release create TAG FILE...`: what stands behind a `#` is the name under which the file is shown."""
+    for operand in parsed.operands[1:]:
+        for word in operand.word.choices or (operand.word,):
+            draft.use("read", word)
+            if "#" in word.text:
+                draft.use("read", literal_word(word.text.partition("#")[0], word.span))
+                if word.literal is None:
+                    draft.doubt(f"which file {word.text} means is not known")
+
+
 def read_gh_clone(parsed: Parsed, draft: Draft) -> None:
     """`gh repo clone NAME FOLDER -- OPTION...`: git gets what stands behind the `--`."""
     read_gh_repository(parsed, draft)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice, product
 
 from ci_agent.policy.programs.draft import Draft
 from ci_agent.policy.programs.options import Parsed
@@ -18,6 +19,11 @@ _PLAIN_BRACKET = re.compile(r"(?:\^[^\[\n]|[^\[\n^])[^\]\[\n]*\]")
 
 MAX_COMMANDS = 2_000
 """Of one script: each takes microseconds, and a script may have to be read twice."""
+
+_COMMIT = "0" * 40
+"""Stands for the name of any commit; of other values only the digits are others."""
+_MAX_TRIED = 16
+"""How many scripts are read where something is known of the values in one."""
 
 
 class _BadScriptError(Exception):
@@ -69,12 +75,25 @@ class _Cursor:
 def read(parsed: Parsed, draft: Draft) -> None:
     scripts = list(_scripts(parsed))
     for _, word in scripts:
-        if word.literal is None:
+        if word.literal is None and not (word.stand_ins and _only_edits(scripts)):
             draft.doubt(f"the sed script {word.text} is not known")
-    reasons = {_report(draft, effect, name) for effect, name in _effects("\n".join(word.text for _, word in scripts))}
+    text = "\n".join(word.stand_ins[-1] if word.stand_ins else word.text for _, word in scripts)
+    reasons = {_report(draft, effect, name) for effect, name in _effects(text)}
     for why in sorted(reasons - {None}, key=str):
         for index, _ in scripts:
             draft.hazard(index, str(why))
+
+
+def _only_edits(scripts: list[tuple[int, Word]]) -> bool:
+    """Whether the scripts neither run nor open anything, with each value of which something is known.
+
+    The name of a commit may begin with the letter of a command.
+    """
+    if any(_COMMIT in text for _, word in scripts for text in word.stand_ins):
+        return False
+    options = [word.stand_ins or (word.text,) for _, word in scripts]
+    combined = islice(product(*options), _MAX_TRIED + 1)
+    return all(at < _MAX_TRIED and not _effects("\n".join(texts)) for at, texts in enumerate(combined))
 
 
 def _scripts(parsed: Parsed) -> Iterator[tuple[int, Word]]:
