@@ -1,6 +1,7 @@
 """What each call gets of the machine: the writable places, what is closed, the network."""
 
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -166,6 +167,25 @@ def test_a_rule_that_spells_one_file_opens_it_or_the_folder_that_it_will_be_in(p
     assert writable(policy, "generate") == ["src"]
     (workspace / "src" / "made.py").write_text("")
     assert writable(policy, "generate") == ["src/made.py"]
+
+
+def test_attack_close_a_folder_to_be_given_all_of_it_for_one_of_its_files() -> None:
+    """Any program may change modes; where nobody can look the file may be, and its folder is not opened for it."""
+    own = os.getuid()
+    with tempfile.TemporaryDirectory() as folder:  # of a place that everybody reaches
+        top = Path(folder).resolve()
+        top.chmod(0o755)
+        (top / "workspace" / "src").mkdir(parents=True)
+        (top / "workspace" / "src" / "made.py").write_text("")
+        policy = policy_of(RULES, top / "workspace", top)
+        (top / "workspace" / "src").chmod(0)
+        try:
+            if own == 0:
+                os.setresuid(65534, 65534, 0)  # root looks everywhere
+            assert writable(policy, "generate") == ["src/made.py"]
+        finally:
+            os.setresuid(own, own, own)
+            (top / "workspace" / "src").chmod(0o755)
 
 
 def test_a_program_that_does_not_tell_gets_no_folder_for_anothers_new_file(
