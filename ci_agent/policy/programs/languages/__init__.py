@@ -47,6 +47,7 @@ LANGUAGES: Mapping[str, str] = {
     "dd": "transfers.read_dd",
     "debugger": "launchers.read_debugger",
     "declare": "builtins.read_declare",
+    "entr": "shells.read_entr",
     "env": "launchers.read_env",
     "eval": "shells.read_eval",
     "exec": "launchers.read_exec",

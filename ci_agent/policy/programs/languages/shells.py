@@ -97,6 +97,15 @@ def read_watch(parsed: Parsed, draft: Draft) -> None:
         draft.script(joined(words))
 
 
+def read_entr(parsed: Parsed, draft: Draft) -> None:
+    words = [operand.word for operand in parsed.operands]
+    if parsed.has("-s"):
+        for word in words[:1]:
+            draft.script(word)
+    else:
+        draft.run(words)
+
+
 def read_trap(parsed: Parsed, draft: Draft) -> None:
     """`trap SCRIPT SIGNAL...`: the reading of the shell follows the script, in which functions have their meaning."""
     if parsed.has("-p", "-l") or len(parsed.operands) < 2:
