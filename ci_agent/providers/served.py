@@ -62,10 +62,10 @@ def _transport_settings(settings: ModelSettings, environment: Mapping[str, str])
         environment=environment,
         ca_file=settings.ca_file,
         limits=PhaseLimits(
-            connect=settings.connect_timeout_s,
-            first_byte=settings.first_byte_timeout_s,
-            idle=settings.idle_timeout_s,
-            whole=settings.request_timeout_s,
+            connect_s=settings.connect_timeout_s,
+            first_byte_s=settings.first_byte_timeout_s,
+            idle_s=settings.idle_timeout_s,
+            whole_s=settings.request_timeout_s,
         ),
     )
 

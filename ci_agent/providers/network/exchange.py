@@ -33,18 +33,17 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class PhaseLimits:
-    """Seconds."""
-
-    connect: float
-    first_byte: float
-    idle: float
-    whole: float
+    connect_s: float = 10.0
+    first_byte_s: float = 120.0
+    idle_s: float = 60.0
+    whole_s: float = 600.0
 
 
 Piece: TypeAlias = Connected | Head | bytes | End | ApiError
 Work: TypeAlias = Callable[[Callable[[Piece], None]], None]
 """Does the request and hands over each piece as it comes. What it raises is a bug."""
 
+_SILENCE_FIRST = "the server said nothing for {:g} s after it had taken the request"
 _SILENCE = "the server said nothing for {:g} s in the middle of its answer"
 
 _LINGER_S = 0.2
@@ -66,7 +65,7 @@ class Exchange:
         self._limits = limits
         self._cancel = cancel
         self._ended = False
-        self._deadline = time.monotonic() + limits.whole
+        self._deadline = time.monotonic() + limits.whole_s
         self._leave = cancel.on_cancel(self._ring)
         try:
             threading.Thread(target=work, args=(self._put,), name="model request", daemon=True).start()
@@ -76,22 +75,22 @@ class Exchange:
 
     def head(self) -> Head:
         """Wait for the response's beginning; raises ApiError, and Cancelled when the run is."""
-        piece = self._next("connecting took longer than {:g} s", self._limits.connect)
+        piece = self._next("connecting took longer than {:g} s", self._limits.connect_s)
         while not isinstance(piece, Head):
             if isinstance(piece, End):
                 raise ApiError("connection", "the connection ended without an answer", retryable=True)
-            piece = self._next("the server did not answer for {:g} s", self._limits.first_byte)
+            piece = self._next("the server did not answer for {:g} s", self._limits.first_byte_s)
         return piece
 
     def chunks(self) -> Iterator[bytes]:
         """The body; raises ApiError, and Cancelled when the run is."""
-        complaint, within = "the server said nothing for {:g} s after it had taken the request", self._limits.first_byte
+        complaint, within_s = _SILENCE_FIRST, self._limits.first_byte_s
         while True:
-            piece = self._next(complaint, within)
+            piece = self._next(complaint, within_s)
             if isinstance(piece, End):
                 return
             if isinstance(piece, bytes):
-                complaint, within = _SILENCE, self._limits.idle
+                complaint, within_s = _SILENCE, self._limits.idle_s
                 yield piece
 
     def hurry(self, within_s: float) -> None:
@@ -119,7 +118,7 @@ class Exchange:
             self._cancel.raise_if_cancelled()
             now = time.monotonic()
             if now >= self._deadline:
-                raise ApiError("timeout", f"the request took longer than {self._limits.whole:g} s", retryable=True)
+                raise ApiError("timeout", f"the request took longer than {self._limits.whole_s:g} s", retryable=True)
             if now >= limit:
                 raise ApiError("timeout", complaint.format(within_s), retryable=True)
 

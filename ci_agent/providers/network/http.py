@@ -38,7 +38,7 @@ class TransportSettings:
     """Where proxies and certificates are looked up: `HTTPS_PROXY` and its like, `SSL_CERT_FILE`, `SSL_CERT_DIR`."""
     ca_file: Path | None = None
     """Certificates to trust in place of the usual ones."""
-    limits: PhaseLimits = field(default_factory=lambda: PhaseLimits(connect=10, first_byte=120, idle=60, whole=600))
+    limits: PhaseLimits = PhaseLimits()
     max_body_bytes: int = 64 << 20
     max_decompression_ratio: int = 100
     error_body_s: float = 5.0
@@ -185,7 +185,7 @@ class _Client:
                 trust_env=False,
                 follow_redirects=False,
                 # Whoever waits has time limits for each phase and breaks the connection when one is over.
-                timeout=httpx.Timeout(None, connect=settings.limits.connect),
+                timeout=httpx.Timeout(None, connect=settings.limits.connect_s),
             )
         except (ImportError, ValueError, httpx.InvalidURL) as error:
             problem = "it needs a package that is not installed" if isinstance(error, ImportError) else _NO_PROXY

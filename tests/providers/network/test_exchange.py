@@ -10,7 +10,7 @@ from ci_agent.cancellation import Cancelled, CancelToken
 from ci_agent.providers.network.exchange import Connected, End, Exchange, Head, PhaseLimits, Piece
 from ci_agent.providers.wire.failures import ApiError
 
-QUICK = PhaseLimits(connect=0.1, first_byte=0.1, idle=0.1, whole=5)
+QUICK = PhaseLimits(connect_s=0.1, first_byte_s=0.1, idle_s=0.1, whole_s=5)
 HEAD = Head(200, {})
 
 
@@ -78,7 +78,7 @@ def test_each_phase_has_its_failure(pieces: tuple[Piece, ...], complaint: str) -
 
 
 def test_the_whole_has_its_limit_however_much_comes() -> None:
-    reading = Reading(Connected(), HEAD, limits=PhaseLimits(5, 5, 5, whole=0.1))
+    reading = Reading(Connected(), HEAD, limits=PhaseLimits(5, 5, 5, whole_s=0.1))
     reading.exchange.head()
     with pytest.raises(ApiError, match=r"the request took longer than 0\.1 s"):
         list(reading.exchange.chunks())
