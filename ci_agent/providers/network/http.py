@@ -38,7 +38,7 @@ class TransportSettings:
     """Where proxies and certificates are looked up: `HTTPS_PROXY` and its like, `SSL_CERT_FILE`, `SSL_CERT_DIR`."""
     ca_file: Path | None = None
     """Certificates to trust in place of the usual ones."""
-    limits: PhaseLimits = PhaseLimits()
+    limits: PhaseLimits = field(default_factory=PhaseLimits)
     max_body_bytes: int = 64 << 20
     max_decompression_ratio: int = 100
     error_body_s: float = 5.0
