@@ -74,7 +74,8 @@ def _wanted(folder: Path, selection: Selection, budget: DiskBudget) -> _Wanted |
             return None
         budget.spend_entries(len(names))
         above = f"{folder.relative_to(top)}/" if folder != top else ""
-        picked = [name for name in names if is_picked(top, name, selection)]
+        near = above if selection.stored else ""
+        picked = [name for name in names if name.startswith(near) and is_picked(top, name, selection)]
         paths += [] if above and selection.stored else picked
         paths += [name.removeprefix(above) for name in picked if above and name.startswith(above)]
     return _Wanted([fold(path) for path in paths]) if tops else None
@@ -91,7 +92,7 @@ def _on_disk(folder: Path, wanted: _Wanted, budget: DiskBudget, *, follows: bool
             place = f"{key}/{name}" if key else name
             if os.path.isdir(entry.path):
                 # A submodule, or a link that leads to other files than git knows.
-                if entry.is_symlink() and not follows:
+                if not follows and (entry.is_symlink() or place in wanted.files):
                     continue
                 if entry.is_symlink() or place in wanted.files:
                     return None

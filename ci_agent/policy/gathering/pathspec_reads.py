@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -16,6 +17,7 @@ _DIRECTING: Final = frozenset(
     ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_CEILING_DIRECTORIES")
 )
 """With these, git may look at another repository, or find none."""
+_MODULES: Final = ".gitmodules"
 _PATHSPECS: Final = ("literal", "glob", "noglob", "icase")
 _OPTIONS: Final = frozenset(f"--{name}-pathspecs" for name in _PATHSPECS)
 _VARIABLES: Final = frozenset(f"GIT_{name.upper()}_PATHSPECS" for name in _PATHSPECS)
@@ -43,7 +45,13 @@ def goes_by_index(site: Site, words: tuple[Word, ...], place: Place) -> bool:
         or not _DIRECTING.isdisjoint(site.around.exported)
     ):
         return False
-    return is_repository(top) and bool(tracked_names(top)) and not _may_be_two_paths(words, place.folder)
+    names = tracked_names(top) if is_repository(top) else None
+    return bool(names) and not _has_submodules(top, names or ()) and not _may_be_two_paths(words, place.folder)
+
+
+def _has_submodules(top: Path, names: Sequence[str]) -> bool:
+    """Settings may say that git goes into them."""
+    return _MODULES in names or os.path.lexists(top / _MODULES)
 
 
 def _may_be_two_paths(words: tuple[Word, ...], folder: Path) -> bool:

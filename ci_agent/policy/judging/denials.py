@@ -177,8 +177,7 @@ class Denials:
             top = top_of(fact.path) if fact.tracked else None
             tracked = None if top is None else tracked_names(top)
             found = self._beneath(denies, fact) if tracked is None else self._of_tracked(denies, fact, tracked)
-            if tracked is not None and fact.selection.stored:
-                # On the disk, its files have other names too.
+            if top is not None and tracked is not None and self._may_have_other_names(denies, fact, top, tracked):
                 found = chain(found, self._beneath(denies, fact))
             self.answers[question] = next(found, None)
         answer = self.answers[question]
@@ -193,7 +192,7 @@ class Denials:
         within = "" if fact.path == top else f"{fact.path.relative_to(top)}/"
         folders: dict[str, list[str]] = {}
         for name in names:
-            if f"{name}/".startswith(within) and is_picked(top, name, fact.selection):
+            if f"{name}/".startswith(within):
                 folder, _, last = name.rpartition("/")
                 folders.setdefault(folder, []).append(last)
         for folder, lasts in folders.items():
@@ -202,8 +201,20 @@ class Denials:
             if denies.about_any(above, fold_all(lasts)) is not None:
                 for last in lasts:
                     rule = denies.about_names((*above, fold(last)))
-                    if rule is not None and not self._is_as_it_was(fact, path / last):
+                    if rule is not None and self._is_meant(fact, top, path / last):
                         yield rule, path / last, False
+
+    def _may_have_other_names(self, denies: FileDenies, fact: FileFact, top: Path, names: tuple[str, ...]) -> bool:
+        """Of what git reads by its index, a file may be another name of a forbidden one."""
+        if not (fact.selection.stored and fact.selection.indexed):
+            return fact.selection.stored
+        within = "" if fact.path == top else f"{fact.path.relative_to(top)}/"
+        few = len([name for name in names if name.startswith(within)]) <= _MANY
+        return few or not self.second_names.are_none(denies)
+
+    def _is_meant(self, fact: FileFact, top: Path, path: Path) -> bool:
+        """Whether a tracked file is among those that are selected, and differs where only that matters."""
+        return is_picked(top, str(path.relative_to(top)), fact.selection) and not self._is_as_it_was(fact, path)
 
     def _is_as_it_was(self, fact: FileFact, path: Path) -> bool:
         """Nothing is printed of a file that is as the index has it, and that the call leaves alone."""
@@ -236,20 +247,21 @@ class Denials:
             looked_at += len(listing.entries)
             if by_inode and looked_at > _MANY:
                 by_inode = not self.second_names.are_none(denies)
-            rules = self._forbidding(denies, starts, listing, by_inode)
+            follows = not (fact.selection.stored and fact.selection.indexed)
+            rules = self._forbidding(denies, starts, listing, by_inode, follows=follows)
             if rules and fact.selection.sent is not None:
                 listing = only_sent(fact.path, above, listing, fact.selection, self.budget)  # noqa: PLW2901 - what counts
-                rules = self._forbidding(denies, starts, listing, by_inode)
+                rules = self._forbidding(denies, starts, listing, by_inode, follows=follows)
             if rules:
                 yield self._meant(denies, min(rules, key=strictest_first), starts, listing, by_inode)
                 return
 
     def _forbidding(
-        self, denies: FileDenies, starts: Sequence[Names], listing: Listing, by_inode: bool
+        self, denies: FileDenies, starts: Sequence[Names], listing: Listing, by_inode: bool, *, follows: bool
     ) -> list[CompiledRule]:
         """The rules that forbid an entry of a folder, by its name or by another."""
         found = [denies.about_any(start, listing.names) for start in starts]
-        found += [self._by_link(denies, entry) for entry in listing.links]
+        found += [self._by_link(denies, entry) for entry in listing.links if follows]
         if by_inode:
             self.budget.spend_entries(_STATUS * len(listing.entries))
             found += [self._by_inode(denies, entry) for entry in listing.entries]

@@ -197,19 +197,36 @@ def test_a_folder_that_only_looks_like_a_repository_is_none(decided: Policy, roo
     assert _rule(decided, "cd src && git diff HEAD -- .") == "secrets"
 
 
-@pytest.mark.parametrize("made", ["second name", "link", "submodule"])
-def test_a_tracked_name_that_leads_to_a_forbidden_file_is_seen(decided: Policy, root: Path, made: str) -> None:
-    if made == "second name":
-        (root / "notes.txt").hardlink_to(root / ".env")
-    elif made == "link":
-        os.symlink(".env", root / "notes.txt")
-    else:
-        (root / "lib").mkdir()
-        (root / "lib/private.txt").write_text("x")
-        _git(root / "lib", "init", "-q", ".")
-        _git(root / "lib", "add", "-A")
-        _git(root / "lib", "commit", "-qm", "x")
+@pytest.mark.parametrize("others", [0, 300])
+def test_another_name_of_a_forbidden_file_is_seen(decided: Policy, root: Path, put: Put, others: int) -> None:
+    for number in range(others):
+        put(f"src/more/f{number}.py")
+    (root / "src/notes.txt").hardlink_to(root / ".env")
     _git(root, "add", "-A")
+    assert _rule(decided, "git diff HEAD -- .") == "secrets"
+    assert _rule(decided, "git diff HEAD -- src") == "secrets"
+    assert _rule(decided, "git diff HEAD -- src ':!src/notes.txt'") is None
+    assert _rule(decided, "git diff HEAD -- docs") is None
+
+
+def test_of_a_link_git_reads_where_it_leads_and_no_further(decided: Policy, root: Path) -> None:
+    os.symlink(".env", root / "notes.txt")
+    _git(root, "add", "-A")
+    assert _rule(decided, "git diff HEAD -- .") is None
+    assert _rule(decided, "git stash pop; git diff HEAD -- .") == "secrets"
+
+
+def test_of_a_submodule_git_reads_its_commit(decided: Policy, root: Path) -> None:
+    (root / "lib").mkdir()
+    (root / "lib/private.txt").write_text("x")
+    _git(root / "lib", "init", "-q", ".")
+    _git(root / "lib", "add", "-A")
+    _git(root / "lib", "commit", "-qm", "x")
+    _git(root, "add", "-A")
+    assert _rule(decided, "git diff HEAD -- .") is None
+    assert _rule(decided, "git diff --submodule=diff HEAD -- .") == "secrets"
+    assert _rule(decided, "git grep --recurse-submodules x -- .") == "secrets"
+    (root / ".gitmodules").write_text("")
     assert _rule(decided, "git diff HEAD -- .") == "secrets"
 
 

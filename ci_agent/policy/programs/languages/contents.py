@@ -41,7 +41,7 @@ _OF_CHANGES = frozenset(
 """With these alone, `git diff` prints of a file that changed nothing of another one."""
 _FROM_TOP = re.compile(r":(?:/|\(top\))[^./:*?\[(].*")
 _BY_INDEX = frozenset({"git diff", "git log", "git show", "git grep"})
-_NOT_BY_INDEX = ("--untracked", "--no-index", "--no-exclude-standard", "--recurse-submodules")
+_NOT_BY_INDEX = ("--untracked", "--no-index", "--no-exclude-standard", "--recurse-submodules", "--submodule")
 _MAGIC = re.compile(r":[!^/(:]")
 """To git no path in the index, but a pattern for paths, unless there is a file of such a name."""
 _ID = re.compile(r"(?:.*-g)?[0-9A-Fa-f]{4,64}(?:\^\{\w*\})*")
