@@ -69,7 +69,12 @@ class Parsed:
         """As `has`, and nothing takes it back: neither a value (`--check=false`) nor a later `--no-check`."""
         given = [found for found in self.options if found.option.name in names] if self.options else []
         plain = all(found.value is None or found.option.arity != "bare" for found in given)
-        return bool(given) and plain and not self.has(*(f"--no-{name[2:]}" for name in names if name[:2] == "--"))
+        return bool(given) and plain and not any(map(self._may_be_value, given)) and not self.has(*(f"--no-{name[2:]}" for name in names if name[:2] == "--"))
+
+    def _may_be_value(self, option: Found) -> bool:
+        """It stands behind an option that nobody has listed, and which may take it (`--new-option --check`)."""
+        before = (found for found in self.options if found.at == option.at - 1 and found.value is None)
+        return any(unlisted(self.profile, found.option.name) == found.option for found in before)
 
     @property
     def dry(self) -> bool:
