@@ -1,6 +1,6 @@
 import pytest
 
-from ci_agent.spelling import counted, listed, nearest
+from ci_agent.spelling import counted, did_you_mean, listed, nearest
 
 
 @pytest.mark.parametrize(
@@ -13,6 +13,11 @@ def test_the_known_word_that_was_probably_meant(word: str, meant: str | None) ->
 
 def test_the_order_of_the_known_words_does_not_matter() -> None:
     assert nearest("ad", ["ac", "ab"]) == nearest("ad", ["ab", "ac"])
+
+
+def test_a_suggestion_ends_an_error_or_is_none() -> None:
+    assert did_you_mean("alow", ["allow", "deny"]) == "; did you mean 'allow'?"
+    assert did_you_mean("xyz", ["allow", "deny"]) == ""
 
 
 @pytest.mark.parametrize(("count", "text"), [(0, "0 turns"), (1, "1 turn"), (2, "2 turns")])
