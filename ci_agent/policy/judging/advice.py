@@ -19,6 +19,11 @@ def advice(unknown: UnknownFact, facts: Sequence[Fact]) -> str:
         return "The files that steer the runner are written by no call: print the value instead"
     if not (_FILE.fullmatch(why) or _OPTION.fullmatch(why)):
         return ""
-    if any(isinstance(fact, ExecFact) and fact.words[0].literal == "mktemp" for fact in facts):
+    commands = [[word.literal for word in fact.words[:2]] for fact in facts if isinstance(fact, ExecFact)]
+    if any(command[:1] == ["mktemp"] for command in commands):
         return "Name the file yourself, in a folder that the rules let you write, in place of what mktemp prints"
+    if any(command in (["git", "describe"], ["git", "tag"]) for command in commands) and " of git" in why:
+        return (
+            'A tag may begin with a dash: begin the revision with refs/tags/ and end with -- ("refs/tags/$t..HEAD" --)'
+        )
     return "Spell the value, or print it by a call of its own and spell it in the next"

@@ -14,6 +14,7 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _RUNS_A_PROGRAM = re.compile(r"[A-Za-z0-9]+::")
 _IS_ELSEWHERE = re.compile(r"[^/]*:")
 _SCP_LIKE = re.compile(r"([^/:]+):(?!:)")
+_PATTERN = re.compile(r"[*?\[]")
 
 
 def read_config(parsed: Parsed, draft: Draft) -> None:
@@ -119,11 +120,13 @@ def read_gh_assets(parsed: Parsed, draft: Draft) -> None:
     """`gh release create TAG FILE...`: what stands behind a `#` is the name under which the file is shown."""
     for operand in parsed.operands[1:]:
         for word in operand.word.choices or (operand.word,):
+            file, label, _ = word.text.partition("#")
             draft.use("read", word)
-            if "#" in word.text:
-                draft.use("read", literal_word(word.text.partition("#")[0], word.span))
-                if word.literal is None:
-                    draft.doubt(f"which file {word.text} means is not known")
+            if label:
+                draft.use("read", literal_word(file, word.span))
+            # A pattern that the shell did not replace, gh may.
+            if (word.literal is None and label) or (word.literal is not None and _PATTERN.search(file)):
+                draft.doubt(f"which file {word.text} means is not known")
 
 
 def read_gh_clone(parsed: Parsed, draft: Draft) -> None:
