@@ -24,6 +24,6 @@ def advice(unknown: UnknownFact, facts: Sequence[Fact]) -> str:
         return "Name the file yourself, in a folder that the rules let you write, in place of what mktemp prints"
     if any(command in (["git", "describe"], ["git", "tag"]) for command in commands) and " of git" in why:
         return (
-            'A tag may begin with a dash: begin the revision with refs/tags/ and end with -- ("refs/tags/$t..HEAD" --)'
+            'A tag may begin with a dash: begin the revision with refs/tags/, end with -- ("refs/tags/$t..HEAD" --)'
         )
     return "Spell the value, or print it by a call of its own and spell it in the next"
