@@ -304,6 +304,8 @@ def _apply(parsed: Parsed, draft: Draft, last: bool) -> None:
     draft.transparent = profile.launches == "transparent"
     for found in parsed.options:
         _apply_option(found, draft)
+    for index, why in parsed.disguised:
+        draft.hazard(index, why)
     told = draft.folder is not None and profile.name not in _FOLDERS_ADD_UP
     if told and sum(found.option.meaning == "folder" for found in parsed.options) > 1:
         draft.doubt("several options say in which folder it works")

@@ -21,6 +21,8 @@ _TAKE_OPERANDS_ALIKE = (None, "make", "git_show", "git_diff")
 _DATA_BEHIND_THE_FIRST = frozenset({"printf"})
 """To these, all that follows the first operand is data, however many words it is and whatever they begin with."""
 
+_SHORT_CLUSTER = re.compile(r"-[A-Za-z]{1,4}")
+
 _MAX_REPEATS = 2
 """How often a letter of one cluster is noted: none means more when it is there more often."""
 
@@ -59,6 +61,8 @@ class Parsed:
     dash_dash: int | None = None
     """The index of the `--` that ends the options."""
     may_be_options: list[int] = field(default_factory=list)
+    disguised: list[tuple[int, str]] = field(default_factory=list)
+    """Values that look like options of consequence: where they stand, and what they would do."""
     problem: str | None = None
 
     def has(self, *names: str) -> bool:
@@ -69,7 +73,8 @@ class Parsed:
         """As `has`, and nothing takes it back: neither a value (`--check=false`) nor a later `--no-check`."""
         given = [found for found in self.options if found.option.name in names] if self.options else []
         plain = all(found.value is None or found.option.arity != "bare" for found in given)
-        return bool(given) and plain and not any(map(self._may_be_value, given)) and not self.has(*(f"--no-{name[2:]}" for name in names if name[:2] == "--"))
+        plain = plain and not any(map(self._may_be_value, given))
+        return bool(given) and plain and not self.has(*(f"--no-{name[2:]}" for name in names if name[:2] == "--"))
 
     def _may_be_value(self, option: Found) -> bool:
         """It stands behind an option that nobody has listed, and which may take it (`--new-option --check`)."""
@@ -245,10 +250,22 @@ def _add(parsed: Parsed, words: Sequence[Word], found: Found) -> int:
 
 
 def _note_value(parsed: Parsed, value: Word, position: int) -> None:
+    if value.kind == "literal" and len(value.text) > 1 and value.text[0] == "-":
+        _note_option_as_value(parsed, value.text, position)
     if value.splits and _matters(parsed.profile):
         parsed.problem = parsed.problem or _splitting(value)
     if value.kind == "glob" and parsed.profile.harmful:
         parsed.may_be_options.append(position)
+
+
+def _note_option_as_value(parsed: Parsed, text: str, position: int) -> None:
+    """Some programs look for options twice, and take this one for what it looks like: `git archive --mtime -o FILE`."""
+    profile = parsed.profile
+    names = [text.partition("=")[0]]
+    if profile.syntax.clusters and text[1] != "-":
+        names = [f"-{letter}" for letter in (text[1:] if _SHORT_CLUSTER.fullmatch(text) else text[1:2])]
+    options = (profile.options.get(lookup(profile, name)[0].name) for name in names)
+    parsed.disguised += [(position, option.why) for option in options if option is not None and option.why is not None]
 
 
 def _read_cluster(parsed: Parsed, words: Sequence[Word], index: int, text: str) -> int:
