@@ -46,6 +46,13 @@ _VALUES: JsonObject = {
     "paths": [f"a/b{number}" for number in range(290)],
 }
 
+_MANY: JsonObject = {
+    "texts": [f"v{number}" for number in range(1_000)],
+    "numbers": [number + 0.5 for number in range(1_000)],
+    "urls": [f"https://h{number}.example.com/" for number in range(1_000)],
+    "addresses": [f"https://10.{number % 256}.{number // 256}.1/" for number in range(1_000)],
+}
+
 ALIKE: Mapping[str, Alike] = {
     "denied globs, many files": Alike(f"{{id: d#, deny: read, path: ['{_STARS}']}}", "bash", _FILES),
     "denied globs, a folder": Alike(f"{{id: d#, deny: read, path: ['{_STARS}']}}", "bash", {"command": "grep -r x ."}),
@@ -76,5 +83,34 @@ ALIKE: Mapping[str, Alike] = {
     ),
     "texts held against expressions": Alike(
         "{id: d#, deny: srv__tool, args: {command: {regex: '.*(x#|a*b*c*)z'}}}", "srv__tool", _VALUES
+    ),
+    "many texts in a list": Alike("{id: d#, deny: srv__tool, args: {'texts[]': {enum: [x#]}}}", "srv__tool", _MANY),
+    "many numbers in a list": Alike("{id: d#, deny: srv__tool, args: {'numbers[]': {enum: [#]}}}", "srv__tool", _MANY),
+    "many numbers in bounds": Alike("{id: d#, deny: srv__tool, args: {'numbers[]': {min: 9999#}}}", "srv__tool", _MANY),
+    "many values of a type": Alike("{id: d#, deny: srv__tool, args: {'texts[]': {type: boolean}}}", "srv__tool", _MANY),
+    "many hosts": Alike(
+        "{id: d#, deny: srv__tool, args: {'urls[]': {host: ['x#.example.org', '*.y#.example.org']}}}",
+        "srv__tool",
+        _MANY,
+    ),
+    "many networks": Alike(
+        "{id: d#, deny: srv__tool, args: {'addresses[]': {host: ['11.#.0.0/24', '12.1.0.0/16']}}}",
+        "srv__tool",
+        _MANY,
+        256,
+    ),
+    "many hosts, all but one allowed": Alike(
+        "{id: a#, allow: srv__other, args: {'urls[]': {host: '*.example.com'}, 'texts[]': {enum: [v#]}}}",
+        "srv__other",
+        {**_MANY, "urls": [*_MANY["urls"][1:], "https://elsewhere.example.org/"]},
+    ),
+    "words that may not be there": Alike(
+        "{id: d#, deny: bash, command: '**', has: [x#]}", "bash", _words("echo", "y#", 1_900)
+    ),
+    "options that may not be there": Alike(
+        "{id: d#, deny: bash, command: 'echo **', has: [--x#]}", "bash", {"command": _commands("echo --y# -z a b", 150)}
+    ),
+    "open words that may not be there": Alike(
+        "{id: d#, deny: bash, command: '**', has: ['*x#*']}", "bash", _words("echo", "y#", 1_900)
     ),
 }

@@ -154,6 +154,8 @@ def may_mean(pattern: CommandPattern, words: Sequence[Word], looked_through: fro
     """
     if not words or not _may_be_program(pattern, words[0]):
         return False
+    if pattern.rest and len(pattern.tokens) < 2:
+        return True
     reached = {min(1, len(pattern.tokens))}
     skips_value: set[int] = set()
     for position, word in enumerate(words[1:], start=1):
@@ -171,16 +173,6 @@ def may_mean(pattern: CommandPattern, words: Sequence[Word], looked_through: fro
         skips_value = {at for at in reached if at < len(pattern.tokens)} if _is_option(word) else set()
         reached = following
     return len(pattern.tokens) in reached
-
-
-def has(token: TokenPattern, words: Sequence[Word]) -> bool:
-    """Whether the word is among the arguments: as it stands, in a cluster of short options, as `--flag=value`."""
-    past_options = False
-    for word in words[1:]:
-        past_options = past_options or word.literal == "--"
-        if _holds(token, word, past_options):
-            return True
-    return False
 
 
 def _may_be_program(pattern: CommandPattern, word: Word) -> bool:
@@ -211,30 +203,3 @@ def _may_be(token: TokenPattern, word: Word) -> bool:
 def _is_option(word: Word) -> bool:
     text = word.prefix if word.kind == "unknown" else word.text
     return text.startswith("-") and text not in ("-", "--")
-
-
-def _holds(token: TokenPattern, word: Word, past_options: bool) -> bool:
-    if word.kind == "choice":
-        return any(_holds(token, choice, past_options) for choice in word.choices)
-    if word.literal is None:
-        return True
-    return any(
-        _is_or_holds(wild.literal, word.text, past_options) or (wild.literal is None and wild.matches(word.text))
-        for wild in token.alternatives
-    )
-
-
-def _is_or_holds(flag: str | None, word: str, past_options: bool) -> bool:
-    if flag is None:
-        return False
-    if not flag.startswith("-"):
-        return word == flag
-    if past_options:
-        return False
-    name = word.partition("=")[0]
-    if flag.startswith("--"):
-        # Programs take abbreviations of long options.
-        return name == flag or (len(name) > 2 and flag.startswith(name))
-    is_cluster = len(flag) == 2 and not word.startswith("--") and word.startswith("-")
-    # To programs that write long options with one dash, two mean the same.
-    return name == flag or (len(flag) > 2 and name == f"-{flag}") or (is_cluster and flag[1] in word[1:])

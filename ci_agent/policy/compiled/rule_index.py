@@ -5,6 +5,7 @@ from typing import Final
 
 from ci_agent.hooks import OnDenied
 from ci_agent.json_types import JsonObject
+from ci_agent.policy.compiled.given_words import RulesByWord
 from ci_agent.policy.compiled.match import CompiledRule
 from ci_agent.policy.compiled.net import addresses_of, equivalents, suffixes
 from ci_agent.policy.effects import FileEffect
@@ -77,7 +78,9 @@ class ToolRules:
         self.deny_by_arguments = [rule for rule in self.deny if rule.args]
         self.testing_paths = [rule for rule in self.allow if any(test.test.path is not None for test in rule.args)]
         self.programs = ProgramIndex(self.allow)
-        self.denied_programs = ProgramIndex(self.deny, denies=True)
+        self.denied_words = RulesByWord(self.deny)
+        by_word = set(map(id, self.denied_words.rules))
+        self.denied_programs = ProgramIndex([rule for rule in self.deny if id(rule) not in by_word], denies=True)
         self.paths = GlobIndex((glob, rule) for rule in self.allow for glob in rule.reach or ())
         self.denies = FileDenies(self.deny)
         self.hosts = HostIndex(self.allow)

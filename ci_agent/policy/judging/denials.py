@@ -7,11 +7,12 @@ from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
-from ci_agent.policy.compiled.coverage import has, may_mean
+from ci_agent.policy.compiled.coverage import may_mean
+from ci_agent.policy.compiled.given_words import GivenWords
 from ci_agent.policy.compiled.match import CompiledRule
 from ci_agent.policy.compiled.net import forbids_request
 from ci_agent.policy.compiled.reaching import forbids_path
-from ci_agent.policy.compiled.rule_index import SHARED_DENIES, FileDenies, RuleIndex, strictest_first
+from ci_agent.policy.compiled.rule_index import SHARED_DENIES, FileDenies, RuleIndex, in_order, strictest_first
 from ci_agent.policy.disk import DiskBudget, Entry, Listing, walk
 from ci_agent.policy.effects import FileEffect
 from ci_agent.policy.facts import ExecFact, Fact, FileFact, NetFact, ToolFact, UnknownFact
@@ -97,13 +98,21 @@ class Denials:
             return None
 
     def _of_command(self, command: ExecFact) -> Iterator[Forbidden]:
-        for rule in self.index.for_tool("bash").denied_programs.candidates(command):
-            if _is_about_command(rule, command) and arguments_may_match(rule, self.arguments):
+        given = GivenWords(command.words)
+        for rule in self._about_commands(command, given):
+            if _is_about_command(rule, command, given) and arguments_may_match(rule, self.arguments):
                 yield Forbidden(rule, command)
         for file in (*command.files, *command.perhaps):
             yield from self._of_file(file)
         for request in command.requests:
             yield from self._of_request(request, "fetch")
+
+    def _about_commands(self, command: ExecFact, given: GivenWords) -> list[CompiledRule]:
+        rules = self.index.for_tool("bash")
+        found = rules.denied_words.candidates(command.words, given)
+        if not found:
+            return rules.denied_programs.candidates(command)
+        return in_order([*rules.denied_programs.near(command), *found])
 
     def _of_tool(self, fact: ToolFact) -> Iterator[Forbidden]:
         for rule in self._rules_for(fact):
@@ -310,11 +319,11 @@ def _status(entry: Entry) -> os.stat_result | None:
         return None
 
 
-def _is_about_command(rule: CompiledRule, command: ExecFact) -> bool:
+def _is_about_command(rule: CompiledRule, command: ExecFact, given: GivenWords) -> bool:
     patterns = rule.commands
     return (
-        (patterns is None or any(may_mean(each, command.words, command.looked_through) for each in patterns))
-        and (rule.has is None or any(has(token, command.words) for token in rule.has))
+        (rule.has is None or any(map(given.has, rule.has)))
+        and (patterns is None or any(may_mean(each, command.words, command.looked_through) for each in patterns))
         and (rule.env is None or any(name.matches(each) for name in rule.env for each in command.assignments))
         and (rule.reach is None or any(forbids_path(rule.reach, file) for file in (*command.files, *command.perhaps)))
         and (not rule.net.is_written or any(forbids_request(rule.net, each) for each in command.requests))

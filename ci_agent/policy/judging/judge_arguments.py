@@ -1,8 +1,8 @@
 """Whether the arguments of a call pass a rule's `args` and `only`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from typing import Final, TypeAlias
 
 from ci_agent.json_types import Json, JsonObject
@@ -17,6 +17,7 @@ from ci_agent.policy.facts import ExecFact, Fact, FileFact, NetFact, UnknownFact
 from ci_agent.policy.gathering.file_facts import Place, file_fact
 from ci_agent.policy.gathering.shell_facts import script_facts
 from ci_agent.policy.gathering.site import Site
+from ci_agent.policy.judging.many_values import ManyValues
 from ci_agent.policy.matchers.argument_tests import (
     MISMATCH,
     MISSING,
@@ -30,6 +31,9 @@ from ci_agent.policy.matchers.argument_tests import (
 from ci_agent.policy.protected import guard_write
 from ci_agent.policy.shell.program import BoundExceededError
 from ci_agent.urls import InvalidUrlError, parse_url
+
+_MANY: Final = 4
+"""For so many values a test is not held against each by itself, where that can be helped."""
 
 MAX_VALUES: Final = 1_000
 """Values that one selector may pick."""
@@ -66,6 +70,9 @@ class CallArguments:
     matches: dict[str, bool] = field(default_factory=dict)
     """By the id of the deny rule."""
     selected: dict[str, _Selected] = field(default_factory=dict)
+    many: dict[str, ManyValues] = field(default_factory=dict)
+    failed: dict[str, _Selected] = field(default_factory=dict)
+    """By the selector: the value that did not pass the last test."""
     files: dict[tuple[str, FileEffect], FileFact | None] = field(default_factory=dict)
     requests: dict[str, NetFact | None] = field(default_factory=dict)
     scripts: dict[str, tuple[Fact, ...]] = field(default_factory=dict)
@@ -110,10 +117,16 @@ def _refusal(rule: CompiledRule, arguments: CallArguments) -> str | None:
         if extra:
             return f"it takes no argument {extra[0]!r} (only)"
     for test in rule.args:
-        for value in _selected(test, arguments):
+        for value in _failed_before_first(test, arguments):
             if _allow_verdict(test, value, arguments) != "passes":
+                arguments.failed[test.selector.text] = [value]
                 return f"the argument {test.selector.text} {_shortcoming(test.test, value)}"
     return None
+
+
+def _failed_before_first(test: CompiledTest, arguments: CallArguments) -> Iterable[Json | Missing | Mismatch]:
+    """The values, before them the one that did not pass the rule before: it may well be the only one."""
+    return chain(arguments.failed.get(test.selector.text, ()), _selected(test, arguments))
 
 
 def arguments_may_match(rule: CompiledRule, arguments: CallArguments) -> bool:
@@ -121,11 +134,28 @@ def arguments_may_match(rule: CompiledRule, arguments: CallArguments) -> bool:
     if not rule.args:
         return True
     if rule.id not in arguments.matches:
-        arguments.matches[rule.id] = all(
-            any(_deny_verdict(test, value, arguments) != "fails" for value in _selected(test, arguments))
-            for test in rule.args
-        )
+        arguments.matches[rule.id] = all(_any_may_match(test, arguments) for test in rule.args)
     return arguments.matches[rule.id]
+
+
+def _any_may_match(test: CompiledTest, arguments: CallArguments) -> bool:
+    values = _selected(test, arguments)
+    if len(values) >= _MANY and not test.test.absent:
+        if any(isinstance(value, Mismatch) for value in values):
+            return True
+        many = arguments.many.get(test.selector.text)
+        if many is None:
+            urls = (
+                request and request.url
+                for value in values
+                if isinstance(value, str)
+                for request in [arguments.request(value)]
+            )
+            many = arguments.many[test.selector.text] = ManyValues(values, urls)
+        known = many.any_may_pass(test)
+        if known is not None:
+            return known
+    return any(_deny_verdict(test, value, arguments) != "fails" for value in values)
 
 
 def named_files(rule: CompiledRule, arguments: CallArguments) -> Iterator[FileFact]:

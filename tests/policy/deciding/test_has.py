@@ -54,3 +54,31 @@ def test_forced_pushes(policy: MakePolicy, command: str, there: str) -> None:
 )
 def test_tokens_of_other_commands(policy: MakePolicy, command: str, token: str, expected: bool) -> None:
     assert _forbidden(policy, command, token) is expected
+
+
+@pytest.mark.parametrize(
+    ("command", "rule_id"),
+    [
+        ("git push -f", "git"),
+        ("/usr/bin/git push --forc", "git"),
+        ("GIT push -f", "git"),
+        ("ls -f", "any"),
+        ("make -f", "made"),
+        ("remake x -f", "made"),
+        ('git push "$x"', "git"),
+        ("git push -- -f", "any"),
+        ("git push x", "any"),
+    ],
+)
+def test_of_many_rules_those_about_the_program_and_the_word_are_found(
+    policy: MakePolicy, command: str, rule_id: str
+) -> None:
+    others = "".join(
+        f'- {{id: other-{number}, deny: bash, command: "p{number} **", has: [-f, --force]}}\n' for number in range(300)
+    )
+    rules = """
+- {id: any, allow: bash, command: "**"}
+- {id: git, deny: bash, command: "git push **", has: [-f, --force]}
+- {id: made, deny: bash, command: ["*make **"], has: -f}
+"""
+    assert policy(rules + others).decide("bash", {"command": command}).rule_id == rule_id
