@@ -22,7 +22,7 @@ def exclusions(parsed: Parsed) -> tuple[Exclusion, ...]:
     end = parsed.dash_dash
     if (
         end is None
-        or parsed.has("--full-diff")
+        or parsed.has("--full-diff", "--stdin")
         or not any(operand.word.text.startswith(":") for operand in parsed.operands)
     ):
         return ()

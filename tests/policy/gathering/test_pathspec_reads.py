@@ -137,6 +137,8 @@ STILL_PRINTED = [
     "git show $(git rev-parse abc1234) -- ':!*.env'",
     "git show \"$X\" -- ':!*.env'",
     "git log -p --full-diff -- . ':!*.env'",
+    "echo HEAD:.env | git log -p --stdin -- . ':!*.env'",
+    "echo HEAD:.env | git show --stdin -- ':!*.env'",
     "git diff HEAD -- .env ':!docs'",
     "cd src && git diff HEAD -- ':(exclude).env' ':/'",
     "cd docs && git diff HEAD -- . ':/' ':!*.env'",

@@ -105,7 +105,7 @@ def _narrowing(parsed: Parsed) -> list[Operand] | None:
     end = parsed.dash_dash
     before = _before(parsed)[1 if has_pattern else 0 :]
     ids = [operand for operand in before if _may_be_id(operand, parsed)]
-    if ids or parsed.has("--full-diff"):
+    if ids or parsed.has("--full-diff", "--stdin"):
         # A file of such a name is meant in place of the object, if git does not ask which.
         return ids if end is None and len(ids) == 1 else []
     if end is not None and any(_may_name_path(operand) for operand in before):
