@@ -17,7 +17,7 @@ from ci_agent.cli.model_options import model_options
 from ci_agent.cli.options import POSITIVE, Count, given_environment, misspelt_variables, option, read_config
 from ci_agent.cli.output import Outlets, RecordLines, amended, deliver, remove_earlier_proposals
 from ci_agent.cli.refusals import PublishingCommand
-from ci_agent.cli.schedule import Schedule, open_schedule, remove_old, save_state, schedule_options
+from ci_agent.cli.schedule import Schedule, open_schedule, recover_killed, remove_old, save_state, schedule_options
 from ci_agent.cli.streams import Log, stdout_problem
 from ci_agent.cli.task_options import task_options
 from ci_agent.cli.wanted_run import read_wanted_run
@@ -149,6 +149,8 @@ def _scheduled_run(flags: Mapping[str, Any], schedule: Schedule) -> int:
     remove_earlier_proposals(outlets)
     redactor = create_redactor(settings)
     log = _redacted(redactor, Log())
+    for problem in recover_killed(flags):
+        log(f"warning: {printable(problem)}")
     cancel = CancelToken()
     record_lines = RecordLines(lambda: cancel.is_cancelled) if outlets.stdout == "jsonl" else None
     ci = detect_ci(settings.environment)

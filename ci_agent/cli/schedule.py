@@ -23,7 +23,7 @@ from ci_agent.schedule.run_state import (
     state_values,
     write_state,
 )
-from ci_agent.schedule.transcript_folder import new_transcript, remove_old_transcripts
+from ci_agent.schedule.transcript_folder import new_transcript, recover_killed_runs, remove_old_transcripts
 from ci_agent.workspace import real_path
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -93,6 +93,16 @@ def save_state(schedule: Schedule, document: JsonObject, transcript: Path | None
     except OSError as error:
         return f"the state {str(schedule.state_folder)!r} cannot be written: {error.strerror}"
     return None
+
+
+def recover_killed(flags: Mapping[str, Any]) -> Iterator[str]:
+    """Yields a line for each earlier run that was killed, whose record is made now."""
+    if flags["transcript_dir"] is None:
+        return
+    try:
+        yield from recover_killed_runs(real_path(flags["transcript_dir"]))
+    except OSError as error:
+        yield f"it cannot be told whether an earlier run was killed: {error}"
 
 
 def remove_old(flags: Mapping[str, Any]) -> Iterator[str]:

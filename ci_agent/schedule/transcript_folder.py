@@ -5,13 +5,15 @@ import re
 import secrets
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from ci_agent.errors import BusyError, ConfigurationError
+from ci_agent.errors import BusyError, ConfigurationError, RecordError
 from ci_agent.schedule.lock import hold_lock
 from ci_agent.transcript.journal import JOURNAL_SUFFIX
+from ci_agent.transcript.place import recover_killed
 
 _NAME: Final = re.compile(
     rf"(?P<run>\d{{4}}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{{6}}Z-[0-9a-f]{{8}})\.json({re.escape(JOURNAL_SUFFIX)})?"
@@ -37,6 +39,28 @@ def remove_old_transcripts(folder: Path, keep: int) -> Iterator[str]:
                 _remove(folder / found[0])
             except (OSError, BusyError, ConfigurationError) as error:
                 yield f"the old record {str(folder / found[0])!r} stays: {error}"
+
+
+def recover_killed_runs(folder: Path) -> Iterator[str]:
+    """Make the documents that killed runs have not; yields a line for each. Raises OSError when the folder cannot be
+    read."""
+    for name in sorted(os.listdir(folder)):
+        path = folder / name
+        if _NAME.fullmatch(name) and name.endswith(JOURNAL_SUFFIX) and _is_own(path):
+            try:
+                recovered = recover_killed(path.with_name(name.removesuffix(JOURNAL_SUFFIX)))
+            except (OSError, ConfigurationError, RecordError) as error:
+                yield f"an earlier run was killed, and there is no record of it but {str(path)!r}: {error}"
+            else:
+                yield from [] if recovered is None else [f"an earlier run was killed; its record is in {recovered}"]
+
+
+def _is_own(path: Path) -> bool:
+    """Not that of another user, whose runs are his affair."""
+    with suppress(FileNotFoundError):  # its run has ended meanwhile
+        status = path.lstat()
+        return stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
+    return False
 
 
 def _remove(path: Path) -> None:

@@ -5,6 +5,7 @@ import stat
 import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +22,7 @@ from ci_agent.transcript.document import (
 from ci_agent.transcript.journal import JOURNAL_SUFFIX, PRODUCT_SUFFIX, Journal, open_journal_file
 from ci_agent.transcript.journal_lines import JournalContents
 from ci_agent.transcript.rescue import FinishedRecord, Render, save_record
+from ci_agent.transcript.room import give_back_room
 
 _FIRST_BYTES = b'{"seq":1,"prev":"'
 
@@ -84,6 +86,26 @@ def open_journal(place: Place) -> OpenedJournal:
         journal.close()
         raise
     return OpenedJournal(journal, recovered)
+
+
+def recover_killed(transcript: Path) -> Path | None:
+    """Make the document of a run that was killed, and let its journal go; one that was damaged stays.
+
+    None: there is nothing to do, for the run goes on, has its document, or wrote nothing. Raises ConfigurationError
+    when the journal cannot be used, RecordError when no document can be written; the journal then stays.
+    """
+    place = find_place(transcript)
+    if transcript.exists():
+        return None
+    try:
+        journal = open_journal_file(place.journal, 0o600)
+    except BusyError:
+        return None
+    try:
+        return _make_missing_document(journal, place)
+    finally:
+        journal.close()
+        give_back_room(place.journal)
 
 
 def finish_record(journal: Journal, place: Place, *, keep_journal: bool = False) -> FinishedRecord:
@@ -187,6 +209,17 @@ def _save_what_is_left(journal: Journal, place: Place) -> Path | None:
     return _write_recovered(contents, place.document or place.journal)
 
 
+def _make_missing_document(journal: Journal, place: Place) -> Path | None:
+    contents = journal.read()
+    if place.document is None or not contents.records or contents.records[0].get("kind") != "run_start":
+        return None
+    remove_leftovers(place.document)
+    written = _write_recovered(contents, place.document, place.document)
+    if not contents.problems:
+        _remove(place)
+    return written
+
+
 def _refuse_foreign_content(path: Path) -> None:
     """A first record that was never finished is ours to drop; anything else is not."""
     with path.open("rb") as file:
@@ -201,10 +234,11 @@ def _foreign(path: Path) -> ConfigurationError:
     )
 
 
-def _write_recovered(contents: JournalContents, transcript: Path) -> Path:
+def _write_recovered(contents: JournalContents, transcript: Path, *better: Path) -> Path:
+    """At one of the better places, if it is free, or else beside the transcript."""
     from ci_agent.transcript.recovery import recovered_names, write_recovered  # noqa: PLC0415 - pydantic, rarely needed
 
-    return write_recovered(contents, transcript, recovered_names(transcript))
+    return write_recovered(contents, transcript, chain(better, recovered_names(transcript)))
 
 
 def _only_valid(contents: JournalContents) -> JournalContents:

@@ -11,14 +11,16 @@ from ci_agent.transcript.document import build_document, document_chunks, write_
 from ci_agent.transcript.journal import JOURNAL_SUFFIX, PRODUCT_SUFFIX, read_journal
 from ci_agent.transcript.journal_lines import JournalContents, Problem
 from ci_agent.transcript.records import line_problems
+from ci_agent.transcript.room import give_back_room
 
 
 def recover(path: Path) -> Path:
     """Make the document of the transcript at `path` from its journal; returns where it stands.
 
     `path` names the transcript, or its journal. The document takes the transcript's name if that is free, else the
-    next free one beside it; nothing is overwritten, and the journal stays. Raises ConfigurationError when there is
-    no journal or nothing in it, BusyError when its run still lives, RecordError when nothing can be written.
+    next free one beside it; nothing is overwritten, and the journal stays, without the room set aside for it. Raises
+    ConfigurationError when there is no journal or nothing in it, BusyError when its run still lives, RecordError when
+    nothing can be written.
     """
     journal = journal_of(path)
     contents = read_journal(journal)
@@ -26,7 +28,9 @@ def recover(path: Path) -> Path:
         raise ConfigurationError(f"the journal {str(journal)!r} holds no record: there is nothing to recover")
     transcript = path.with_name(path.name.removesuffix(JOURNAL_SUFFIX))
     places = recovered_names(transcript)
-    return write_recovered(contents, transcript, places if transcript == journal else chain([transcript], places))
+    written = write_recovered(contents, transcript, places if transcript == journal else chain([transcript], places))
+    give_back_room(journal)
+    return written
 
 
 def journal_of(path: Path) -> Path:

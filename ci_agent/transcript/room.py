@@ -2,9 +2,11 @@
 
 import ctypes
 import errno
+import fcntl
 import os
 import sys
 from contextlib import suppress
+from pathlib import Path
 
 KEPT_BYTES = 16 * 1024 * 1024
 """Beyond what is written; taken anew when half of it is used."""
@@ -53,8 +55,23 @@ class Room:
         """Give it back: it is wanted now."""
         if self._kept_bytes:
             with suppress(OSError):
-                os.ftruncate(self._descriptor, os.fstat(self._descriptor).st_size)
+                _cut_behind_the_end(self._descriptor)
         self._kept_bytes, self._spare_bytes = 0, 0
+
+
+def give_back_room(path: Path) -> None:
+    """Of the journal that a killed run left. Nothing happens when it cannot be written or its run goes on."""
+    with suppress(OSError):
+        descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _cut_behind_the_end(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _cut_behind_the_end(descriptor: int) -> None:
+    os.ftruncate(descriptor, os.fstat(descriptor).st_size)
 
 
 def _affordable(descriptor: int) -> int:

@@ -272,3 +272,44 @@ def test_the_first_line_of_a_failure_is_what_a_subject_would_be(
     assert (first, blank) == (f"ci-agent failed in {workspace}: denied, exit code 5", "")
     assert last == f"Record     {state(tmp_path)['last']['transcript']}"
     assert done.stdout == ""
+
+
+def test_a_run_that_was_killed_is_told_of_by_the_next_and_its_record_made(
+    run_again: CIAgent, workspace: Path, environment: dict[str, str], tmp_path: Path
+) -> None:
+    """Also with --quiet: nobody else would ever say so."""
+    records = tmp_path / "records"
+    (workspace / "script.yaml").write_text("turns: [{text: x, delay_s: 60}]")
+    killed = begun(workspace, environment, tmp_path, "--transcript-dir", str(records))
+    killed.kill()
+    killed.communicate(timeout=30)
+    (journal,) = records.iterdir()
+    (workspace / "script.yaml").write_text(GOOD)
+    record = journal.with_suffix("")
+    done = run_again()
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr == f"warning: an earlier run was killed; its record is in {record}\n"
+    assert json.loads(record.read_text())["result"]["reason"] == "unknown"
+    assert not journal.exists()
+    assert run_again().stderr == ""
+
+
+def test_a_run_that_goes_on_is_no_run_that_was_killed(
+    run_again: CIAgent, workspace: Path, environment: dict[str, str], tmp_path: Path
+) -> None:
+    (workspace / "script.yaml").write_text("turns: [{text: x, delay_s: 60}]")
+    process = subprocess.Popen(
+        [*COMMAND, "run", "--task", "task.yaml", "--transcript-dir", str(tmp_path / "records")],
+        cwd=workspace,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stderr is not None
+    assert process.stderr.readline()
+    (workspace / "script.yaml").write_text(GOOD)
+    assert run_again().stderr == ""
+    process.terminate()
+    process.communicate(timeout=30)
+    assert process.returncode == 143
+    assert [name for name in os.listdir(tmp_path / "records") if name.endswith(".journal")] == []

@@ -1,6 +1,7 @@
 """Room on the disk is kept for a journal, where the file system can, and given back without a trace."""
 
 import errno
+import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ci_agent.transcript import room
-from ci_agent.transcript.room import KEPT_BYTES, Room
+from ci_agent.transcript.room import KEPT_BYTES, Room, give_back_room
 
 MIB = 1024 * 1024
 
@@ -111,3 +112,23 @@ def test_what_is_no_file_has_no_room() -> None:
     assert not kept.is_short
     os.close(reader)
     os.close(writer)
+
+
+@pytest.mark.usefixtures("keeps")
+def test_room_that_a_killed_run_left_is_given_back_once_nobody_writes_there(file: int, tmp_path: Path) -> None:
+    os.write(file, b"a record\n")
+    Room(file).keep(9)
+    fcntl.flock(file, fcntl.LOCK_EX)
+    give_back_room(tmp_path / "journal")
+    assert kept_bytes(file) >= KEPT_BYTES
+    fcntl.flock(file, fcntl.LOCK_UN)
+    give_back_room(tmp_path / "journal")
+    assert kept_bytes(file) <= MIB
+    assert os.pread(file, 100, 0) == b"a record\n"
+
+
+def test_where_no_journal_can_be_written_there_is_nothing_to_give_back(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "journal")
+    for name in ("none", "link", "."):
+        give_back_room(tmp_path / name)
+    assert not (tmp_path / "journal").exists()
