@@ -195,14 +195,17 @@ def _told(verdicts: Iterable[Verdict]) -> Iterator[Path]:
 
 
 def _reached(rule: CompiledRule, site: Site) -> Iterator[Path]:
-    """Where the rule begins to reach. Only in the workspace does what is not there count."""
+    """Where the rule begins to reach. Only in the workspace does what is not there count, and nowhere what a link leads
+    to: another rule's program may have made it."""
     missing = list(_missing(rule, site))
     for glob in rule.reach or ():
         start = _start(glob)
         if start in missing:
             yield start
         elif site.workspace.contains(start) or os.path.lexists(start):
-            yield _nearest(start)
+            place = _nearest_by_name(start)
+            if not _is_linked(place):
+                yield place
 
 
 def _missing(rule: CompiledRule, site: Site) -> Iterator[Path]:
@@ -211,9 +214,9 @@ def _missing(rule: CompiledRule, site: Site) -> Iterator[Path]:
     for glob in rule.reach or ():
         start = _start(glob)
         if glob.tail and site.workspace.contains(start) and not may_be_there(start) and ".git" not in start.parts:
-            above = _nearest(start)
+            above = _nearest_by_name(start)
             # Unless a link leads elsewhere, or a file stands in the way.
-            if start.is_relative_to(above) and site.workspace.contains(above) and above.is_dir():
+            if not _is_linked(above) and site.workspace.contains(above) and above.is_dir():
                 yield start
 
 
@@ -222,10 +225,19 @@ def _start(glob: AnchoredGlob) -> Path:
 
 
 def _nearest(path: Path) -> Path:
-    """The path, or the nearest folder above that is there."""
+    """The path, or the nearest folder above that is there; free of symlinks."""
+    return Path(os.path.realpath(_nearest_by_name(path)))
+
+
+def _is_linked(path: Path) -> bool:
+    """Whether a symlink is on the way to it, or stands there."""
+    return path != Path(os.path.realpath(path))
+
+
+def _nearest_by_name(path: Path) -> Path:
     while not may_be_there(path):
         path = path.parent
-    return Path(os.path.realpath(path))
+    return path
 
 
 def _files_read(verdicts: Iterable[Verdict]) -> Iterator[Path]:

@@ -163,6 +163,16 @@ def test_attack_open_the_workspace_by_a_folder_that_is_not_there(workspace: Path
     assert writable(policy_of(rules, workspace, home), "build") == ["dist"]
 
 
+@pytest.mark.parametrize("link", ["../src", "..", ".", "../src/main.py", "../../home"])
+@pytest.mark.parametrize("paths", ["dist/a/**", "dist/a/b.js", "dist/a/b/**", "dist/a"])
+def test_attack_lead_what_another_rule_spells_elsewhere(workspace: Path, home: Path, link: str, paths: str) -> None:
+    """A program that may write `dist` makes `dist/a` a link, and the next one, which may write there, is led by it."""
+    (workspace / "dist").mkdir()
+    (workspace / "dist" / "a").symlink_to(link)
+    rules = f"policy: 1\nrules:\n  - {{id: build, allow: bash, command: 'build', paths: ['{paths}']}}\n"
+    assert writable(policy_of(rules, workspace, home), "build") == []
+
+
 def test_a_rule_that_spells_one_file_opens_it_or_the_folder_that_it_will_be_in(policy: Policy, workspace: Path) -> None:
     assert writable(policy, "generate") == ["src"]
     (workspace / "src" / "made.py").write_text("")
