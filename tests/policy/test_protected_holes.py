@@ -1,6 +1,7 @@
 """Ways around what is protected, each found by running the real programs: named as attacks, held by their denial."""
 
 import os
+import re
 
 import pytest
 from policy_calls import MakePolicy, Put, bash
@@ -127,6 +128,33 @@ def test_a_program_of_which_nothing_is_known_is_not_handed_what_is_protected(
     assert bash(decided, command).code == "hazard"
     assert bash(decided, "mytool . hooks").effect == "allow"
     assert bash(decided, "actionlint .github/workflows/y.yml").effect == "allow"
+
+
+@pytest.mark.parametrize("there", [False, True])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "mytool -o .github/workflows/x.yml",
+        "mytool --to=sub/.git/hooks/post-checkout",
+        "mytool -o.github/workflows/x.yml",
+        "./gen.sh .github/workflows/x.yml",
+        "python3 gen.py .github/workflows/x.yml",
+        "node gen.js --out .GitHub/Workflows/x.yml",
+        "sh gen.sh a/../.github/workflows/x.yml",
+    ],
+)
+def test_unknown_code_is_not_handed_what_is_protected_before_it_is_there(
+    policy: MakePolicy, put: Put, command: str, there: bool
+) -> None:
+    if there:
+        put(".github/workflows/y.yml")
+        put("sub/.git/hooks/y")
+        put("a/b")
+    scripts = "{id: run, allow: bash, command: ['python3 gen.py **', 'node gen.js **', 'sh gen.sh **'], paths: ['**']}"
+    decided = policy(f"{EVERYTHING}    - {scripts}\n")
+    assert bash(decided, command).code == "hazard"
+    elsewhere = re.sub("(?i)workflows|.git/hooks", "actions", command)
+    assert bash(decided, elsewhere).effect == "allow"
 
 
 # Where things land when the call itself makes or moves the target

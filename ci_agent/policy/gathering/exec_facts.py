@@ -106,7 +106,8 @@ def read_run(
 
 
 def _possible(reading: Reading, effects: Effects, scene: Scene, workplace: Place) -> Iterator[FileFact | UnknownFact]:
-    yield from possible_files(reading.site, effects.anything, workplace, whole=not effects.known)
+    writes = bool(effects.code) or not effects.known
+    yield from possible_files(reading.site, effects.anything, workplace, whole=not effects.known, writes=writes)
     if effects.elsewhere and effects.anything:
         folders = other_folders(reading, effects, scene)
         if isinstance(folders, UnknownFact):

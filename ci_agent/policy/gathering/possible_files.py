@@ -31,11 +31,12 @@ _WITHOUT_PARTS: Final = re.compile(r"[^@:,=-][^:,=]*")
 
 
 def possible_files(
-    site: Site, words: tuple[Word, ...], place: Place, *, whole: bool = False
+    site: Site, words: tuple[Word, ...], place: Place, *, whole: bool = False, writes: bool = False
 ) -> Iterator[FileFact | UnknownFact]:
     """What is there under the name of a word, or of a part of one such as the value in `--file=.env`.
 
     `whole`: all beneath a folder may be read too, as by a program of which nothing is known.
+    `writes`: what is protected may be written too, also before it is there, as by code of which nothing is known.
     """
     if place.folder is None or not words:
         return
@@ -44,13 +45,17 @@ def possible_files(
     for text in _each_once(part for known in names for part in _parts(known)):
         place.budget.spend_entries(_COST)
         if _is_somewhere(text, place.folder, folders):
-            yield from _found(site, text, place, whole)
+            yield from _found(site, text, place, whole, writes)
+        elif writes and "/" in text:
+            yield from _protected(site, text, place)
     for text in _each_once(part for word in words if whole for part in _glued(word.text)):
         place.budget.spend_entries(_COST)
         if _is_there(text, place.folder):
             named = file_fact(site, text, "read", place)
             inside = isinstance(named, FileFact) and site.workspace.contains(named.path)
-            yield from _found(site, text, place, whole=inside)
+            yield from _found(site, text, place, inside, inside)
+        elif "/" in text:
+            yield from _protected(site, text, place)
 
 
 def _each_once(texts: Iterable[str]) -> Iterator[str]:
@@ -120,16 +125,22 @@ def _is_somewhere(text: str, folder: Path, folders: dict[str, bool]) -> bool:
         return False
 
 
-def _found(site: Site, text: str, place: Place, whole: bool) -> Iterator[FileFact | UnknownFact]:
-    """In the workspace it may be read; outside, where only a link leads to, it may be written as well, and so may what
-    is protected by a program of which nothing is known."""
+def _found(site: Site, text: str, place: Place, whole: bool, writes: bool) -> Iterator[FileFact | UnknownFact]:
+    """In the workspace it may be read; outside, where only a link leads to, it may be written as well."""
     read = file_fact(site, text, "read", place, beneath=[] if whole else None)
     yield read
     if not isinstance(read, FileFact):
         return
     if not site.workspace.contains(read.path):
         yield file_fact(site, text, "write", place)
-    elif whole:
+    elif writes:
         guarded = guard_write(read.path, site.workspace.root, site.around, budget=place.budget)
         if guarded != FREE:
             yield FileFact("write", read.path, read.written, read.is_folder, False, guarded, read.argument, read.span)
+
+
+def _protected(site: Site, text: str, place: Place) -> Iterator[FileFact]:
+    """Something that is protected before it is there."""
+    made = file_fact(site, text, "write", place)
+    if isinstance(made, FileFact) and made.guarded != FREE:
+        yield made
