@@ -83,8 +83,9 @@ Role: TypeAlias = Literal[
     "revision",  # of git: `REV`, `REV:PATH`, or a path when no `--` follows
 ]
 
-Prints: TypeAlias = Literal["patch", "patch_if_asked", "hunks_if_asked", "lines", "objects", "all"]
-"""What git prints of tracked files that no word names: changes, changes with an option that asks, lines, objects."""
+Prints: TypeAlias = Literal["patch", "patch_if_asked", "hunks_if_asked", "lines", "objects", "all", "ids"]
+"""What git prints of tracked files that no word names: changes, changes with an option that asks, lines, objects;
+or what gives an object a name by which it may be printed later."""
 
 Launch: TypeAlias = Literal["transparent", "launcher"]
 

@@ -44,7 +44,7 @@ _BY_INDEX = frozenset({"git diff", "git log", "git show", "git grep"})
 _NOT_BY_INDEX = ("--untracked", "--no-index", "--no-exclude-standard", "--recurse-submodules", "--submodule")
 _MAGIC = re.compile(r":[!^/(:]")
 """To git no path in the index, but a pattern for paths, unless there is a file of such a name."""
-_ID = re.compile(r"(?:.*-g)?[0-9A-Fa-f]{4,64}(?:\^\{\w*\})*")
+_ID = re.compile(r"(?:.*-g)?[0-9A-Fa-f]{4,64}(?:\^\{(?!commit\})\w*\})*")
 """What may be the beginning of any object's name."""
 _HUNKS = ("-p", "--patch", "-i", "--interactive", "-v", "--verbose")
 _NAMES = ("-l", "-L", "-q", "-c", "--files-with-matches", "--name-only", "--files-without-match", "--quiet", "--count")
@@ -94,6 +94,8 @@ def _prints(parsed: Parsed, prints: Prints) -> bool:
             return not parsed.surely(*_NAMES)
         case "objects":
             return not parsed.surely("-e", "-t", "-s", "--batch-check")
+        case "ids":
+            return any(_may_be_id(operand, parsed) for operand in parsed.operands[1:])
         case "all":
             return True
 
@@ -107,7 +109,7 @@ def _narrowing(parsed: Parsed) -> list[Operand] | None:
     ids = [operand for operand in before if _may_be_id(operand, parsed)]
     if ids or parsed.has("--full-diff", "--stdin"):
         # A file of such a name is meant in place of the object, if git does not ask which.
-        return ids if end is None and len(ids) == 1 else []
+        return ids if end is None and len(ids) == 1 and parsed.profile.prints != "ids" else []
     if end is not None and any(_may_name_path(operand) for operand in before):
         return []
     if end is not None and any(operand.at > end and _is_path(operand) for operand in operands):
