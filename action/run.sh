@@ -57,6 +57,17 @@ if truth summary "$INPUT_SUMMARY"; then args+=(--publish github-summary); fi
 if truth annotations "$INPUT_ANNOTATIONS"; then args+=(--publish github-annotations); fi
 if truth trust-head "$INPUT_TRUST_HEAD"; then args+=(--trust-head); fi
 if truth event-text "$INPUT_EVENT_TEXT"; then args+=(--event-text); fi
+
+prompt_file=${CI_AGENT_PROMPT_FILE:-}
+if [ -n "${CI_AGENT_TASK:-}" ]; then
+  [ -z "$INPUT_PROMPT" ] || fail "the inputs task and prompt: the prompt stands in the task, so give one of them"
+  [ -z "$prompt_file" ] || fail "the inputs task and prompt-file: the prompt stands in the task, so give one of them"
+else
+  [ -z "$INPUT_TASK_FILES" ] || fail "the input task-files is for a task: name its file with the input task"
+  [ -z "$INPUT_TASK_INPUTS" ] || fail "the input task-inputs is for a task: name its file with the input task"
+  [ -z "$INPUT_PROMPT" ] || [ -z "$prompt_file" ] || fail "the inputs prompt and prompt-file: give one of them"
+fi
+
 [ -n "$CI_AGENT_TRANSCRIPT" ] || args+=(--transcript "$(mktemp -d "$RUNNER_TEMP/ci-agent-XXXXXXXX")/transcript.json")
 
 lines() { # each line of $2 behind the flag $1

@@ -67,6 +67,8 @@ class RunParts:
 
 def build_parts(settings: RunSettings, invocation: Invocation) -> RunParts:
     """Check the settings and build what they ask for; ConfigurationError for what cannot be had."""
+    if not settings.prompt.strip():
+        raise ConfigurationError("the prompt is empty: say what is to be done")
     models = [_parse_model(name) for name in (settings.model, *settings.model_settings.fallbacks)]
     opened = open_models(models, settings.model_settings, _outside_world(settings, invocation.now))
     limits = tightest(settings.policy.source.limits, settings.limits)

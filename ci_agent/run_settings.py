@@ -66,6 +66,11 @@ class RunSettings:
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     """What the environment of tools is made of, by an allow-list."""
 
+    def __post_init__(self) -> None:
+        given: object = self.policy
+        if not isinstance(given, Policy):
+            raise TypeError(f"policy is a Policy, such as load_policy({given!r}) returns, not {type(given).__name__}")
+
 
 @dataclass(frozen=True, slots=True)
 class RunResult:

@@ -1,6 +1,7 @@
 """The Python API: what is exported, and a run without the command line."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,6 +46,25 @@ def test_a_run_returns_its_reason_its_exit_code_and_its_transcript(tmp_path: Pat
     assert (result.reason, result.exit_code, result.answer) == ("completed", 0, "Done.")
     assert result.transcript["tool_calls"][0]["status"] == "ok"
     assert result.transcript_path == tmp_path / "t.json"
+
+
+@pytest.mark.parametrize("prompt", ["", " \n"])
+def test_a_run_that_asks_nothing_is_refused_before_anything_starts(tmp_path: Path, prompt: str) -> None:
+    (tmp_path / "script.yaml").write_text("turns: [{text: hi}]")
+    policy = load_policy("read-only", workspace=tmp_path)
+    settings = RunSettings(
+        prompt=prompt, policy=policy, model=f"scripted:{tmp_path / 'script.yaml'}", transcript=tmp_path / "t.json"
+    )
+    with pytest.raises(ConfigurationError, match=r"^the prompt is empty: say what is to be done$"):
+        run(settings)
+    assert not (tmp_path / "t.json").exists()
+
+
+def test_a_policy_that_is_a_name_is_told_what_makes_one() -> None:
+    name: Any = "policy.yml"
+    with pytest.raises(TypeError) as caught:
+        RunSettings(prompt="Go.", policy=name, model="scripted:script.yaml")
+    assert str(caught.value) == "policy is a Policy, such as load_policy('policy.yml') returns, not str"
 
 
 def test_a_run_can_be_cancelled_from_outside(tmp_path: Path) -> None:

@@ -104,14 +104,15 @@ def blamed_on(name: str) -> Iterator[None]:
     except InvalidFileError:
         raise
     except ConfigurationError as error:
-        where = _set_in(name)
+        where = place_of_option(name)
         raise (ConfigurationError(f"{error}{where}") if where else error) from error
     except click.BadParameter as error:
-        error.param_hint = f"{error.param_hint}{_set_in(name)}"
+        error.param_hint = f"{error.param_hint}{place_of_option(name)}"
         raise
 
 
-def _set_in(name: str) -> str:
+def place_of_option(name: str) -> str:
+    """As `set_in`, of the parameter with this name of the command that runs."""
     ctx = click.get_current_context()
     return set_in(ctx, next(parameter for parameter in ctx.command.params if parameter.name == name))
 

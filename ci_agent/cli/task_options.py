@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import click
 
-from ci_agent.cli.options import add_defaults, option
+from ci_agent.cli.options import add_defaults, option, place_of_option
 from ci_agent.git_files import read_named_file
 from ci_agent.json_types import JsonObject
 from ci_agent.prompts import ContextText
@@ -59,6 +59,7 @@ def read_task_prompt(
 
     `state`: what the last good run left, which inputs may ask for.
     """
+    _refuse_prompt_file(task, flags)
     asked = {name: spec.state for name, spec in task.document.inputs.items() if spec.state is not None}
     left = {name: state[key] for name, key in asked.items() if key in state}
     given = {**left, **_pairs(flags["inputs"], "--input"), **_files(flags["input_files"])}
@@ -70,6 +71,14 @@ def read_task_prompt(
     require_revisions(task.document.inputs, values, Path(flags["workspace"]), task.file)
     prompt, texts = render_task(task, values, files)
     return prompt, (*_context(task), *texts)
+
+
+def _refuse_prompt_file(task: Task, flags: Mapping[str, Any]) -> None:
+    if flags["prompt_file"] is not None:
+        raise click.UsageError(
+            f"--prompt-file{place_of_option('prompt_file')} cannot be given beside --task: the prompt stands in "
+            f"{task.file}. Leave one of them out, or show the file to the model with --context-file."
+        )
 
 
 def refuse_inputs_without_task(flags: Mapping[str, Any]) -> None:
@@ -129,4 +138,6 @@ def _defaults(task: Task) -> dict[str, Any]:
         "answer_file": said.answer_file,
         "report": None if said.reports is None else [f"{name}={file}" for name, file in said.reports.items()],
     }
-    return {name: value for name, value in values.items() if value is not None}
+    given = {name: value for name, value in values.items() if value is not None}
+    # A schema of the config file must not stand before the one in the task itself.
+    return given | ({"output_schema": None} if isinstance(said.output_schema, dict) else {})

@@ -46,6 +46,8 @@ def load_task(path: str | Path) -> Task:
     document = validate(read, TaskDocument)
     for name, spec in document.inputs.items():
         _check_input(name, spec, read)
+    if not document.prompt.strip():
+        raise read.error(("prompt",), "the prompt is empty: write what is to be done")
     _check_references(document, read)
     schema = document.output_schema
     return Task(

@@ -95,6 +95,44 @@ def test_files_for_a_task_that_takes_none_are_refused(ci_agent: CIAgent, task: P
     assert (done.returncode, "takes no files: its prompt has no {{ files }}. Add it there" in done.stderr) == (2, True)
 
 
+@pytest.mark.parametrize("text", ['prompt: ""', 'prompt: "  \\n"', 'prompt: "{{ base }}"'])
+def test_a_task_that_asks_nothing_is_refused(ci_agent: CIAgent, task: Path, text: str) -> None:
+    task.write_text(TASK.replace('prompt: "Look at {{ files }} since {{ base }}."', text))
+    done = ci_agent("run", "--task", "tasks/look.yaml", "--input", "base= ")
+    assert (done.returncode, done.stdout, "is empty" in done.stderr) == (3, "", True)
+    assert ci_agent("doctor", "--task", "tasks/look.yaml", "--input", "base= ", "--offline").returncode == 3
+
+
+@pytest.mark.parametrize(
+    ("args", "variables", "where"),
+    [
+        (("--prompt-file", "gone"), {}, ""),
+        (("--prompt-file", "-"), {}, ""),
+        ((), {"CI_AGENT_PROMPT_FILE": "gone"}, " (the variable CI_AGENT_PROMPT_FILE)"),
+        (("--config", "c.yml"), {}, " (c.yml:1:14)"),
+    ],
+)
+def test_a_prompt_file_beside_a_task_is_refused_and_not_dropped(
+    ci_agent: CIAgent, workspace: Path, args: tuple[str, ...], variables: dict[str, str], where: str
+) -> None:
+    (workspace / "c.yml").write_text("prompt-file: gone\n")
+    done = ci_agent("run", "--task", "tasks/look.yaml", *args, env=variables)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"--prompt-file{where} cannot be given beside --task: the prompt stands in tasks/look.yaml." in done.stderr
+
+
+def test_the_schema_in_a_task_comes_before_the_one_of_the_config(
+    ci_agent: CIAgent, workspace: Path, task: Path
+) -> None:
+    (workspace / "c.yml").write_text("output-schema: gone.json\nmax-turns: 9\n")
+    task.write_text(TASK + "output_schema: {type: string}\n")
+    for args in (
+        ("--config", "c.yml", "--task", "tasks/look.yaml"),
+        ("--task", "tasks/look.yaml", "--config", "c.yml"),
+    ):
+        assert ci_agent("run", *args).returncode == 6
+
+
 def test_a_schema_in_the_task_holds_the_answer(ci_agent: CIAgent, task: Path) -> None:
     task.write_text(TASK + "output_schema: {type: object, required: [ok]}\n")
     done = ci_agent("run", "--task", "tasks/look.yaml", "--max-turns", "9")

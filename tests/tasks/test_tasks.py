@@ -70,6 +70,16 @@ def test_what_an_input_says_is_no_template(tmp_path: Path) -> None:
     assert render_task(task, {"a": "{{ b }}", "b": "{{ a }}"}, ())[0] == "{{ b }} {{ a }}"
 
 
+def test_inputs_that_leave_nothing_to_ask_are_refused(tmp_path: Path) -> None:
+    task = write(tmp_path, 'task: 1\nprompt: "{{ a }} {{ b }}"\npolicy: review\ninputs: {a: {}, b: {default: ""}}\n')
+    with pytest.raises(ConfigurationError) as caught:
+        render_task(task, {"a": " ", "b": ""}, ())
+    assert str(caught.value) == (
+        f"the prompt of {task.file} is empty with these inputs: give --input a=... and --input b=..."
+    )
+    assert render_task(task, {"a": " ", "b": "go"}, ())[0] == "  go"
+
+
 def test_without_files_the_prompt_says_so(task: Task) -> None:
     prompt, _ = render_task(task, read_inputs(task.document.inputs, {"title": "x"}, "t"), ())
     assert prompt.endswith("(no files)\n")
@@ -122,6 +132,8 @@ HEAD = "task: 1\npolicy: review\n"
     [
         ("task: 2\nprompt: x\npolicy: review\n", "1:7: "),
         ("prompt: x\npolicy: review\n", "1:1: "),
+        (HEAD + 'prompt: ""\n', "3:9: the prompt is empty: write what is to be done"),
+        (HEAD + 'prompt: " \\n"\n', "3:9: the prompt is empty: write what is to be done"),
         (HEAD + "prompt: x\nmodle: a:b\n", "4:1: "),
         (HEAD + "prompt: x\nlimits: {max_turns: 0}\n", "4:21: "),
         (HEAD + "prompt: x\nlimits: {max_turns: many}\n", "4:21: "),
