@@ -47,6 +47,11 @@ WRITING = [
     "gcc -x c -E --output=kept new",
     "ar x a.a",
     "patch new renaming.diff",
+    "gzip -M kept",
+    "zstd -q --rm -T kept",
+    "xz --lzma2 kept",
+    "cmake --help-full kept",
+    "openssl x509 -newkey -writerand kept new",
     "find . -name new | xargs --process-slot-var=BASH_ENV bash -c true",
 ]
 
@@ -94,6 +99,10 @@ def _content(place: Path) -> dict[str, bytes]:
 READING = [
     "jq -R . kept --args",
     "env -C sub -C . cat kept",
+    "column -d kept",
+    "sdiff -W kept new",
+    "zstd -q -T kept --stdout",
+    "git diff -U kept sub",
     "git grep --no-index -l --no-files-with-matches old",
     "git diff --quiet --no-quiet",
 ]
