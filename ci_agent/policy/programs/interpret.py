@@ -32,6 +32,8 @@ from ci_agent.policy.words import Word, literal_word
 SYSTEM_FOLDERS = frozenset({"/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin"})
 """A program that is spelled with one of these is the one that its base name means."""
 
+_FOLDERS_FOR_PROGRAMS = frozenset({"bin", ".bin", "sbin", "Scripts"})
+
 _FOLDERS_ADD_UP = frozenset({"make", "ruby"})
 """To these, a second `-C` is relative to the first; to others it may stand in its place."""
 
@@ -126,6 +128,22 @@ def program_name(word: Word) -> str | None:
     return name if not slash or folder in SYSTEM_FOLDERS else None
 
 
+def _installed(word: Word) -> Word | None:
+    """The name of a program with a profile that is spelled in a folder for programs: `.venv/bin/ruff`,
+    `node_modules/.bin/eslint`, `/opt/node/bin/npm`; the workspace's own `bin/test` is a script of any kind."""
+    folder, _, name = word.text.rpartition("/")
+    above, _, last = folder.rpartition("/")
+    found = last in _FOLDERS_FOR_PROGRAMS and above not in ("", ".") and find_profile(name) is not None
+    return literal_word(name, word.span) if found else None
+
+
+def _as(program: Word, words: tuple[Word, ...], input_names: tuple[Word, ...] | None) -> Effects:
+    """What the words would do to the program of this name, as far as it goes: it may be any other. So a rule has to
+    grant the program and each of its words, whatever the profile says."""
+    effects = _interpret((program, *words[1:]), input_names)._replace(looked_through=(), transparent=False)
+    return _together([effects, _without_profile(words)._replace(folder=effects.folder, known=effects.known)])
+
+
 def parse_levels(words: Sequence[Word]) -> list[Parsed]:
     """The words sorted by the program's profile, then by each subcommand's; empty without a profile."""
     name = program_name(words[0]) if words else None
@@ -183,7 +201,8 @@ def _interpret(words: tuple[Word, ...], input_names: tuple[Word, ...] | None) ->
         return Effects(known=False, problem=f"the program that {words[0].text} means is not known")
     levels = parse_levels(words)
     if not levels:
-        return _without_profile(words)
+        installed = _installed(words[0])
+        return _without_profile(words) if installed is None else _as(installed, words, input_names)
     draft = Draft(input_names=input_names)
     for level in levels:
         _apply(level, draft, last=level is levels[-1])
@@ -219,7 +238,7 @@ def _together(all_effects: list[Effects]) -> Effects:
     first = all_effects[0]
     problem = next((effects.problem for effects in all_effects if effects.problem), None)
     if any((effects.looked_through, effects.folder) != (first.looked_through, first.folder) for effects in all_effects):
-        problem = problem or "where it works depends on a variable"
+        problem = problem or "in which folder it works is not certain"
     return Effects(
         files=_union(effects.files for effects in all_effects),
         urls=_union(effects.urls for effects in all_effects),
