@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 from ci_agent.errors import ConfigurationError
-from ci_agent.json_types import JsonObject
+from ci_agent.git_files import read_named_file
+from ci_agent.json_types import JsonObject, parse_json
 
 MAX_OUTPUT_SCHEMA_BYTES = 128 * 1024
 """Beyond, it takes seconds to hold a schema against the schema of schemas."""
@@ -18,6 +19,21 @@ _REFERENCES = ("$ref", "$dynamicRef")
 
 _Place: TypeAlias = tuple[Any, Any]
 """A schema, and referencing's resolver for what it refers to."""
+
+
+def read_output_schema(path: str) -> JsonObject:
+    """The schema in a file, checked; ConfigurationError names the file."""
+    try:
+        schema = parse_json(read_named_file(path, "output schema", max_bytes=MAX_OUTPUT_SCHEMA_BYTES))
+    except ValueError as error:
+        raise ConfigurationError(f"output schema {path!r} is not JSON: {error}") from error
+    if not isinstance(schema, dict):
+        raise ConfigurationError(f"output schema {path!r} is not a JSON object")
+    try:
+        check_output_schema(schema)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{path}: {error}") from error
+    return schema
 
 
 def check_output_schema(schema: JsonObject) -> None:

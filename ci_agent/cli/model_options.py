@@ -11,8 +11,7 @@ from ci_agent.cli.options import POSITIVE, Amount, Count, blamed_on, option
 from ci_agent.provider import ThinkingLevel
 from ci_agent.providers.settings import ModelSettings
 from ci_agent.providers.shrinking import ShrinkMode
-from ci_agent.providers.table import parse_model
-from ci_agent.spelling import listed
+from ci_agent.providers.table import model_problem
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -113,16 +112,6 @@ def read_model_settings(flags: Mapping[str, Any]) -> ModelSettings:
 
 def check_model(text: str, flag: str) -> None:
     """BadParameter when it does not have the form of a model's name."""
-    try:
-        parse_model(text)
-    except ValueError as error:
-        known = listed(_known_by(text)) if ":" not in text else ""
-        problem = f"{text!r} names no model without its provider; did you mean {known}?" if known else str(error)
-        raise click.BadParameter(problem, param_hint=flag) from error
-
-
-def _known_by(model_id: str) -> list[str]:
-    """The models of the catalogue that have this id, with their providers."""
-    from ci_agent.providers.catalog import load_catalog  # noqa: PLC0415 - for errors alone; it takes a while to load
-
-    return [name for name in sorted(load_catalog().models) if name.partition(":")[2] == model_id]
+    problem = model_problem(text)
+    if problem is not None:
+        raise click.BadParameter(problem, param_hint=flag)

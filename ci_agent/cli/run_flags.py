@@ -12,10 +12,9 @@ from ci_agent.cli.options import blamed_on, given_environment, read_text_or_stdi
 from ci_agent.cli.pull_requests import refuse_rules_of_a_pull_request
 from ci_agent.cli.schedule import Schedule
 from ci_agent.cli.task_options import given_task, inline_schema, read_task_prompt, refuse_inputs_without_task
-from ci_agent.errors import ConfigurationError
 from ci_agent.git_files import read_named_file
-from ci_agent.json_types import JsonObject, parse_json
-from ci_agent.output_schema import MAX_OUTPUT_SCHEMA_BYTES
+from ci_agent.json_types import JsonObject
+from ci_agent.output_schema import read_output_schema
 from ci_agent.policy.rules import Limits
 from ci_agent.prompts import ContextText
 from ci_agent.providers.table import known_models
@@ -99,6 +98,8 @@ def _prompt(flags: Mapping[str, Any]) -> str:
         raise click.UsageError("Give PROMPT or --prompt-file, not both.")
     if file is not None or prompt == "-":
         prompt = read_text_or_stdin(file or "-", "prompt")
+    if file is not None and not (prompt or "").strip():
+        raise click.UsageError(f"The prompt is empty: nothing stands in {'stdin' if file == '-' else repr(file)}.")
     if prompt is None or not prompt.strip():
         raise click.UsageError("The prompt is missing: give PROMPT, or --prompt-file FILE (- for stdin).")
     try:
@@ -130,15 +131,7 @@ def _tools(text: str | None) -> tuple[str, ...] | None:
 
 
 def _schema(path: str | None, task: Task | None) -> JsonObject | None:
-    if path is None:
-        return inline_schema(task)
-    try:
-        schema = parse_json(read_named_file(path, "output schema", max_bytes=MAX_OUTPUT_SCHEMA_BYTES))
-    except ValueError as error:
-        raise ConfigurationError(f"output schema {path!r} is not JSON: {error}") from error
-    if not isinstance(schema, dict):
-        raise ConfigurationError(f"output schema {path!r} is not a JSON object")
-    return schema
+    return inline_schema(task) if path is None else read_output_schema(path)
 
 
 def _optional_text(path: str | None, what: str) -> str | None:

@@ -1,19 +1,20 @@
 """`ci-agent task`: look at task files before a run does."""
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
 import click
 
-from ci_agent.cli.model_options import check_model
 from ci_agent.cli.options import echo_json, format_option
-from ci_agent.errors import CIAgentError, ConfigurationError
-from ci_agent.json_types import JsonObject, parse_json
-from ci_agent.output_schema import check_output_schema
+from ci_agent.errors import CIAgentError, ConfigurationError, InvalidFileError
+from ci_agent.git_files import read_named_file
+from ci_agent.json_types import JsonObject
+from ci_agent.output_schema import read_output_schema
 from ci_agent.ready_policy import load_policy
-from ci_agent.reports.table import FORMATS
-from ci_agent.spelling import counted, did_you_mean
+from ci_agent.spelling import counted
+from ci_agent.strict_yaml import YamlDocument, load_yaml
 from ci_agent.tasks import Task, load_task
 from ci_agent.tasks.document import InputModel, TaskDocument, TaskLimits
-from ci_agent.text_files import read_text_file
-from ci_agent.tools.table import TOOL_NAMES
 
 
 @click.group("task", epilog="Example: ci-agent task check tasks/*.yaml")
@@ -59,35 +60,29 @@ def _check(path: str) -> Task | CIAgentError:
 
 
 def _require_what_it_names(task: Task) -> None:
-    said = task.document
-    load_policy(task.policy)
-    for model in filter(None, [said.model, *(said.fallback_models or [])]):
-        check_model(model, "model")
-    for file in (*task.context_files, *filter(None, [task.append_system_file])):
-        read_text_file(file, "file of the task")
-    _require_schema(task)
-    _require_known(task, "tool", said.tools or [], TOOL_NAMES)
-    _require_known(task, "report", list(said.reports or {}), list(FORMATS))
-
-
-def _require_schema(task: Task) -> None:
-    schema = task.document.output_schema
+    """InvalidFileError at the place in the task where the policy or a file is named that cannot be read."""
+    read = load_yaml(read_named_file(task.file, "task"), task.file)
+    with _blamed_on(read, ("policy",)):
+        load_policy(task.policy)
+    for index, file in enumerate(task.context_files):
+        with _blamed_on(read, ("context_files", index)):
+            read_named_file(file, "context file")
+    if task.append_system_file is not None:
+        with _blamed_on(read, ("append_system_file",)):
+            read_named_file(task.append_system_file, "system prompt file")
     if task.output_schema_file is not None:
-        try:
-            schema = parse_json(read_text_file(task.output_schema_file, "output schema"))
-        except ValueError as error:
-            raise ConfigurationError(f"output schema {task.output_schema_file!r} is not JSON: {error}") from error
-    if schema is not None and not isinstance(schema, dict):
-        raise ConfigurationError(f"output schema {task.output_schema_file!r} is not a JSON object")
-    if schema is not None:
-        check_output_schema(schema)
+        with _blamed_on(read, ("output_schema",)):
+            read_output_schema(task.output_schema_file)
 
 
-def _require_known(task: Task, what: str, names: list[str], known: list[str] | tuple[str, ...]) -> None:
-    for name in names:
-        if name not in known:
-            hint = did_you_mean(name, known) or f" ({', '.join(known)})"
-            raise ConfigurationError(f"{task.file}: there is no {what} {name!r}{hint}")
+@contextmanager
+def _blamed_on(read: YamlDocument, path: Sequence[str | int]) -> Iterator[None]:
+    try:
+        yield
+    except InvalidFileError:  # says itself where it is wrong
+        raise
+    except ConfigurationError as error:
+        raise read.error(path, str(error)) from error
 
 
 def _line(path: str, found: Task | CIAgentError) -> str:

@@ -14,7 +14,7 @@ from ci_agent.providers.script import read_script
 from ci_agent.providers.scripted import create_scripted_stream
 from ci_agent.providers.settings import ModelSettings
 from ci_agent.providers.shrinking import create_shrinking_stream
-from ci_agent.spelling import nearest
+from ci_agent.spelling import listed, nearest
 
 SCRIPTED = "scripted"
 REPLAY = "replay"
@@ -71,6 +71,23 @@ def parse_model(text: str) -> Model:
     if not colon or not name:
         raise ValueError(f"{text!r} names no model. {known_models()}")
     return Model(provider, name)
+
+
+def model_problem(text: str) -> str | None:
+    """Why a text is no `PROVIDER:MODEL`, with what was probably meant; None: it is one."""
+    try:
+        parse_model(text)
+    except ValueError as error:
+        known = listed(_known_by(text)) if ":" not in text else ""
+        return f"{text!r} names no model without its provider; did you mean {known}?" if known else str(error)
+    return None
+
+
+def _known_by(model_id: str) -> list[str]:
+    """The models of the catalogue that have this id, with their providers."""
+    from ci_agent.providers.catalog import load_catalog  # noqa: PLC0415 - for errors alone; it takes a while to load
+
+    return [name for name in sorted(load_catalog().models) if name.partition(":")[2] == model_id]
 
 
 def known_models() -> str:

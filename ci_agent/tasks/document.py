@@ -8,7 +8,10 @@ from ci_agent.json_types import Json, JsonObject
 from ci_agent.strict_yaml import FileModel
 
 Count: TypeAlias = Annotated[int, Field(ge=1)]
-Amount: TypeAlias = Annotated[float, Field(gt=0, strict=False)]
+Amount: TypeAlias = Annotated[float, Field(gt=0, le=1e9, strict=False)]
+"""As large as the same limit may be on the command line."""
+
+Word: TypeAlias = Annotated[str, Field(min_length=1)]
 When: TypeAlias = Literal["never", "all", "any"]
 
 InputType: TypeAlias = Literal["string", "integer", "number", "boolean", "choice", "text", "revision"]
@@ -50,25 +53,25 @@ class TaskDocument(FileModel):
     """What is to be done. `{{ files }}` and `{{ INPUT }}` stand for the files and the inputs of the run."""
     inputs: dict[str, InputModel] = Field(default_factory=dict)
     """Values that a run gives with --input NAME=VALUE."""
-    policy: str
+    policy: Word
     """A shipped policy's name, or a file, relative to this one."""
-    model: str | None = None
+    model: Word | None = None
     """PROVIDER:MODEL."""
-    fallback_models: list[str] | None = None
+    fallback_models: list[Word] | None = None
     thinking: Literal["off", "minimal", "low", "medium", "high"] | None = None
     tools: list[str] | None = None
     """The tools to offer; without it all that the policy can allow."""
     limits: TaskLimits = TaskLimits()
-    context_files: list[str] | None = None
+    context_files: list[Word] | None = None
     """Text that the model shall know, marked as untrusted; relative to this file."""
-    output_schema: str | JsonObject | None = None
+    output_schema: Word | JsonObject | None = None
     """JSON Schema that the answer must satisfy: a file, relative to this one, or the schema itself."""
-    append_system_file: str | None = None
+    append_system_file: Word | None = None
     fail_on_denied: When | None = None
     fail_on_error: When | None = None
     sandbox: Literal["auto", "required", "off"] | None = None
-    transcript: str | None = None
+    transcript: Word | None = None
     """Where the record goes, relative to the current folder."""
-    answer_file: str | None = None
-    reports: dict[str, str] | None = None
+    answer_file: Word | None = None
+    reports: dict[str, Word] | None = None
     """Format to file, relative to the current folder, such as `junit: out/junit.xml`."""

@@ -13,6 +13,7 @@ from ci_agent.spelling import did_you_mean
 from ci_agent.strict_yaml import YamlDocument, load_yaml, validate
 from ci_agent.tasks.document import InputModel, TaskDocument
 from ci_agent.tasks.inputs import value_problem
+from ci_agent.tasks.named_things import require_named_things
 from ci_agent.terminal import shortened
 
 REFERENCE: Final = re.compile(r"\{\{(?P<name>[^{}]*)\}\}")
@@ -49,6 +50,7 @@ def load_task(path: str | Path) -> Task:
     if not document.prompt.strip():
         raise read.error(("prompt",), "the prompt is empty: write what is to be done")
     _check_references(document, read)
+    require_named_things(document, read)
     schema = document.output_schema
     return Task(
         file=str(path),

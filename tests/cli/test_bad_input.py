@@ -55,7 +55,7 @@ def flags(options: dict[str, str]) -> list[str]:
         ({"--answer-file": "nowhere/a.txt"}, 3, "the answer file 'nowhere/a.txt' cannot be written"),
         ({"--output-schema": "broken.json"}, 3, "output schema 'broken.json' is not JSON"),
         ({"--output-schema": "list.json"}, 3, "output schema 'list.json' is not a JSON object"),
-        ({"--output-schema": "schema.json"}, 3, "output schema is wrong at $.type"),
+        ({"--output-schema": "schema.json"}, 3, "schema.json: output schema is wrong at $.type"),
         ({"--tools": "read,grpe"}, 2, "there is no tool 'grpe'; did you mean 'grep'?"),
         ({"--max-turns": "0"}, 2, "0 is not in the range"),
         ({"--max-cost-usd": "2"}, 3, "the price of scripted:script.yaml is not known, so the run cannot be limited to"),
@@ -79,6 +79,15 @@ def test_one_clear_line_and_its_exit_code(
     assert (done.returncode, done.stdout) == (code, ""), done.stderr
     assert line in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(("file", "shown"), [("empty.md", "'empty.md'"), ("-", "stdin")])
+def test_an_empty_prompt_file_is_named(
+    ci_agent: Any, good: dict[str, str], workspace: Path, file: str, shown: str
+) -> None:
+    (workspace / "empty.md").write_text(" \n")
+    done = ci_agent("run", *flags(good), "--prompt-file", file, stdin=b"\n")
+    assert (done.returncode, f"The prompt is empty: nothing stands in {shown}." in done.stderr) == (2, True)
 
 
 def test_a_missing_model_is_answered_with_the_providers(ci_agent: Any) -> None:

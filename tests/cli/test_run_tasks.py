@@ -147,8 +147,41 @@ def test_check_says_what_is_wrong_with_each(ci_agent: CIAgent, workspace: Path, 
     done = ci_agent("task", "check", "tasks/look.yaml", "tasks/other.yaml")
     assert done.returncode == 3
     assert done.stdout == "tasks/look.yaml: policy tasks/policy.yml, 2 inputs\n"
-    assert "tasks/other.yaml: " in done.stderr
+    assert done.stderr.startswith("tasks/other.yaml:6:9: cannot read the policy ")
     task.write_text(TASK + "tools: [raed]\n")
     assert "there is no tool 'raed'; did you mean 'read'?" in ci_agent("task", "check", "tasks/look.yaml").stderr
     told = json.loads(ci_agent("task", "check", "--format", "json", "tasks/other.yaml").stdout)
     assert (told[0]["valid"], "gone.yml" in told[0]["error"]) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("more", "problem"),
+    [
+        ("model: scriptd:s.yaml", "8:8: 'scriptd:s.yaml' names no model"),
+        ("tools: [raed]", "8:9: there is no tool 'raed'; did you mean 'read'?"),
+        ("reports: {junti: x}", "8:11: there is no report 'junti'; did you mean 'junit'?"),
+        ("policy: gone.yml", "8:9: cannot read the policy 'tasks/gone.yml': No such file or directory"),
+        ("policy: reviw", "8:9: "),
+        ("context_files: [tasks.md, gone.md]", "8:17: cannot read the context file 'tasks/tasks.md'"),
+        ("append_system_file: gone.md", "8:21: cannot read the system prompt file 'tasks/gone.md'"),
+        ("output_schema: gone.json", "8:16: cannot read the output schema 'tasks/gone.json'"),
+        ("output_schema: wrong.json", "8:16: tasks/wrong.json: output schema is wrong at $.type"),
+    ],
+)
+def test_check_says_where_a_wrong_value_stands_and_looks_at_the_others(
+    ci_agent: CIAgent, workspace: Path, more: str, problem: str
+) -> None:
+    key = more.partition(":")[0]
+    kept = [line for line in TASK.splitlines() if not line.startswith((f"{key}:", "limits"))]
+    lines = [*kept, *["description: x"][: 7 - len(kept)], more]
+    (workspace / "tasks" / "bad.yaml").write_text("\n".join(lines))
+    (workspace / "tasks" / "wrong.json").write_text('{"type": "objekt"}')
+    problem = problem.replace("8:", f"{len(lines)}:", 1)
+    done = ci_agent("task", "check", "tasks/bad.yaml", "tasks/look.yaml")
+    assert (done.returncode, done.stdout) == (3, "tasks/look.yaml: policy tasks/policy.yml, 2 inputs\n")
+    assert done.stderr.startswith(f"tasks/bad.yaml:{problem}")
+    done = ci_agent("task", "check", "--format", "json", "tasks/bad.yaml", "tasks/look.yaml")
+    bad, good = json.loads(done.stdout)
+    assert (done.returncode, bad["valid"], good["valid"]) == (3, False, True)
+    assert bad["error"].startswith(f"tasks/bad.yaml:{problem}")
+    assert ci_agent("run", "--task", "tasks/bad.yaml").returncode == 3

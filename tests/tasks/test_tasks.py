@@ -150,12 +150,35 @@ HEAD = "task: 1\npolicy: review\n"
         ),
         (HEAD + "prompt: x\ninputs: {a: {min: 1}}\n", "4:13: only a number has a `min`"),
         (HEAD + 'prompt: x\ninputs: {a: {pattern: "("}}\n', "4:13: the pattern is no regular expression"),
+        (HEAD + "prompt: x\nmodel: scriptd:s.yaml\n", "4:8: 'scriptd:s.yaml' names no model: no provider"),
+        (HEAD + "prompt: x\nmodel: deepseek-chat\n", "4:8: 'deepseek-chat' names no model without its provider"),
+        (HEAD + 'prompt: x\nmodel: ""\n', "4:8: must not be empty"),
+        (HEAD + "prompt: x\nfallback_models: [openai:a, b]\n", "4:29: 'b' names no model"),
+        (HEAD + "prompt: x\ntools: [read, reed]\n", "4:15: there is no tool 'reed'; did you mean 'read'?"),
+        (HEAD + 'prompt: x\ntools: ["read,ls"]\n', "4:9: there is no tool 'read,ls'"),
+        (HEAD + "prompt: x\nreports: {junti: a}\n", "4:11: there is no report 'junti'; did you mean 'junit'?"),
+        (HEAD + 'prompt: x\nreports: {junit: ""}\n', "4:18: must not be empty"),
+        (HEAD + 'prompt: x\nanswer_file: ""\n', "4:14: must not be empty"),
+        (HEAD + 'prompt: x\ncontext_files: [""]\n', "4:17: must not be empty"),
+        (HEAD + "prompt: x\nlimits: {timeout_s: 1e10}\n", "4:21: expected at most 1e+09"),
+        (HEAD + "prompt: x\noutput_schema: {type: objekt}\n", "4:16: output schema is wrong at $.type"),
         (HEAD + "prompt: x\ninputs: {a: {default: 3}}\n", "4:23: the default is no text"),
         (HEAD + "prompt: x\ninputs: {a: {type: integer, default: 9, max: 5}}\n", "4:38: the default is more than 5"),
     ],
 )
 def test_a_wrong_task_is_refused_at_its_place(tmp_path: Path, text: str, problem: str) -> None:
     assert problem_of(tmp_path, text).startswith(problem)
+
+
+def test_all_that_is_named_and_not_there_is_said_at_once(tmp_path: Path) -> None:
+    text = HEAD + "prompt: x\nmodel: m\ntools: [raed]\nreports: {htlm: a}\n"
+    file = tmp_path / "tasks" / "review.yaml"
+    first, *others = problem_of(tmp_path, text).splitlines()
+    assert first.startswith("4:8: 'm' names no model")
+    assert others == [
+        f"{file}:5:9: there is no tool 'raed'; did you mean 'read'?",
+        f"{file}:6:11: there is no report 'htlm'; did you mean 'html'?",
+    ]
 
 
 def test_a_task_knows_whether_it_takes_files(task: Task, tmp_path: Path) -> None:
