@@ -75,7 +75,8 @@ EXIT_CODES: dict[ExitName, ExitCode] = {
             5,
             "denied",
             "`--fail-on-denied` applies, or a rule with `on_denied: fail` or `stop` matched",
-            "If a denied call is wanted, ask `ci-agent policy explain` why it was denied and add a rule for it.",
+            "If a denied call is wanted, ask `ci-agent policy explain`: it says why, and shows the smallest rule for "
+            "it.",
         ),
         ExitCode(
             6,

@@ -64,9 +64,14 @@ def _decide(proposed: ProposedToolCall, offered: Collection[str], hook: BeforeTo
     decision = _ask(hook, proposed) if hook is not None else None
     allowed = decision is None or decision.effect == "allow"
     if allowed and proposed.tool_call.name not in offered:
-        reason = f"Tool {show_name(proposed.tool_call.name)} is not offered in this run. {_available(offered)}"
-        return Decision(effect="deny", code="not_offered", reason=reason)
+        return not_offered(proposed.tool_call.name, offered)
     return decision
+
+
+def not_offered(name: str, offered: Collection[str]) -> Decision:
+    """The denial of a call that the policy allows, of a tool that the model was not told of."""
+    reason = f"Tool {show_name(name)} is not offered in this run. {_available(offered)}"
+    return Decision(effect="deny", code="not_offered", reason=reason)
 
 
 def _ask(hook: BeforeToolCall, proposed: ProposedToolCall) -> Decision | None:

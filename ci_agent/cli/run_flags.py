@@ -8,6 +8,7 @@ import click
 
 from ci_agent.ci_services.event_text import read_event_texts
 from ci_agent.cli.model_options import check_model, read_model_settings
+from ci_agent.cli.offered_tools import tool_names
 from ci_agent.cli.options import blamed_on, given_environment, read_text_or_stdin
 from ci_agent.cli.pull_requests import refuse_rules_of_a_pull_request
 from ci_agent.cli.schedule import Schedule
@@ -20,9 +21,7 @@ from ci_agent.prompts import ContextText
 from ci_agent.providers.table import known_models
 from ci_agent.ready_policy import load_policy
 from ci_agent.run_settings import RunSettings
-from ci_agent.spelling import did_you_mean
 from ci_agent.tasks import Task
-from ci_agent.tools.table import TOOL_NAMES
 
 
 def read_settings(flags: Mapping[str, Any], schedule: Schedule) -> RunSettings:
@@ -32,7 +31,7 @@ def read_settings(flags: Mapping[str, Any], schedule: Schedule) -> RunSettings:
         policy = load_policy(flags["policy"], workspace=flags["workspace"])
     refuse_rules_of_a_pull_request(policy, flags, given_environment())
     with blamed_on("tools"):
-        tools = _tools(flags["tools"])
+        tools = tool_names(flags["tools"])
     task = given_task()
     prompt, context = (_prompt(flags), ()) if task is None else read_task_prompt(task, flags, schedule.values)
     return RunSettings(
@@ -115,19 +114,6 @@ def _context(flags: Mapping[str, Any]) -> tuple[ContextText, ...]:
         files.append(str(Path(flags["workspace"]) / "AGENTS.md"))
     event = read_event_texts(given_environment()) if flags["event_text"] else ()
     return (*event, *(ContextText(file, read_named_file(file, "context file")) for file in files))
-
-
-def _tools(text: str | None) -> tuple[str, ...] | None:
-    if text is None:
-        return None
-    names = tuple(name.strip() for name in text.split(",") if name.strip())
-    for name in names:
-        if name not in TOOL_NAMES:
-            hint = did_you_mean(name, TOOL_NAMES)
-            raise click.BadParameter(
-                f"there is no tool {name!r}{hint} (tools: {', '.join(TOOL_NAMES)})", param_hint="--tools"
-            )
-    return names
 
 
 def _schema(path: str | None, task: Task | None) -> JsonObject | None:

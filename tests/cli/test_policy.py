@@ -92,6 +92,35 @@ def test_explain_for_a_person_shows_the_effects_as_a_table(ci_agent: Any, policy
     assert f"write  {workspace / 'x'}  not granted" in done.stdout
 
 
+def test_explain_shows_the_smallest_rules_that_would_allow_a_call(ci_agent: Any, policy: Write) -> None:
+    name = policy(RULES)
+    shown = ci_agent("policy", "explain", "--policy", name, "make x > y").stdout
+    head, rules = shown.split("# as little as would allow it, to go beneath `rules:`\n")
+    assert head.startswith("deny  (default)")
+    assert ci_agent("policy", "check", policy(RULES.replace("tests:", f"{rules}tests:"))).returncode == 0
+    assert ci_agent("policy", "explain", "--policy", name, "--expect", "allow", "make x > y").returncode == 0
+    assert ci_agent("policy", "explain", "--policy", name, "--expect", "deny", "make z > y").returncode == 0
+
+
+@pytest.mark.parametrize(
+    "flags", [["git status"], ["--tool", "read", ".env"], ["sh -c x | sh"], ["--format=json", "make"]]
+)
+def test_no_rule_is_shown_for_what_is_allowed_forbidden_or_not_known(
+    ci_agent: Any, policy: Write, flags: list[str]
+) -> None:
+    assert "as little as" not in ci_agent("policy", "explain", "--policy", policy(RULES), *flags).stdout
+
+
+def test_explain_knows_which_tools_a_run_would_offer(ci_agent: Any, policy: Write) -> None:
+    policy(RULES)
+    offered = explain(ci_agent, "--tools", "bash,read", "git status")[1]
+    other = explain(ci_agent, "--tools", "read", "git status")[1]
+    assert (offered["effect"], other["code"]) == ("allow", "not_offered")
+    assert other["reason"] == "Tool bash is not offered in this run. Available tools: read."
+    assert explain(ci_agent, "--tools", "read", "git push")[1]["code"] == "default"
+    assert ci_agent("policy", "explain", "--policy", "policy.yml", "--tools", "rea", "ls").returncode == 2
+
+
 @pytest.mark.parametrize(("expected", "code"), [("deny", 0), ("allow", 1)])
 def test_explain_can_expect_an_answer(ci_agent: Any, policy: Write, expected: str, code: int) -> None:
     policy(RULES)

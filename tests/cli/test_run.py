@@ -264,7 +264,7 @@ def test_the_log_of_a_failed_run_ends_in_why_and_what_to_do(ci_agent: Any, scrip
             "denied, exit code 5 (1 call was denied and not one succeeded, which --fail-on-denied all makes a "
             "failure); 1 call (1 denied); 0 tokens in, 0 out; cost unknown"
         ),
-        "  Next: If a denied call is wanted, ask `ci-agent policy explain` why it was denied and add a rule for it.",
+        "  Next: If a denied call is wanted, ask `ci-agent policy explain`: it says why, and shows the smallest rule for it.",
         "  Next: Rules for what no rule allows: `ci-agent policy suggest --policy read-only TRANSCRIPT`.",
         '  Why the first denial: ci-agent policy explain --policy read-only --tool bash --args \'{"command": "ls"}\'',
         "  All of it: ci-agent report 'a b.json'",

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from ci_agent.reports.github import render_github
+from ci_agent.transcript.document import document_digest
 
 Runner = Callable[[str], list[str]]
 
@@ -27,6 +28,7 @@ def test_the_whole_log_of_a_denied_run(records: Any) -> None:
     ending = records.result("denied", 5) | {"final_text": "I could not push."}
     document = records.transcript(calls, result=ending)
     document["messages"][0]["content"].insert(0, {"type": "text", "text": "I look.\n::error::x"})
+    document["integrity"]["document_sha256"] = document_digest(document)
     assert render_github(document) == (
         """\
 ::group::turn 1: 2 calls (2 denied)
@@ -53,8 +55,8 @@ ok         #4  turn 2  bash  make      31 bytes, 0.2 s
 Answer
     | I could not push.
 ::error title=ci-agent%3A denied::denied, exit code 5: `--fail-on-denied` applies, or a rule with `on_denied: fail` \
-or `stop` matched%0A2 of 4 calls were denied%0AIf a denied call is wanted, ask `ci-agent policy explain` why it was \
-denied and add a rule for it.%0ARules for what no rule allows: `ci-agent policy suggest --policy review \
+or `stop` matched%0A2 of 4 calls were denied%0AIf a denied call is wanted, ask `ci-agent policy explain`: it says \
+why, and shows the smallest rule for it.%0ARules for what no rule allows: `ci-agent policy suggest --policy review \
 TRANSCRIPT`.
 ::error title=ci-agent%3A denied by no-env (shipped/x.yml%3A7),file=a%2Cb%3Ac.env::read: a,b:c.env%0A100%25 secret
 ::error title=ci-agent%3A denied (default%2C nearest rule p.yml%3A4),file=p.yml,line=4::bash: git push%0Ano \

@@ -46,7 +46,7 @@ def test_the_whole_summary_of_a_denied_run(records: Any) -> None:
 
 ### What to do next
 
-If a denied call is wanted, ask `ci-agent policy explain` why it was denied and add a rule for it.
+If a denied call is wanted, ask `ci-agent policy explain`: it says why, and shows the smallest rule for it.
 
 Rules for what no rule allows: `ci-agent policy suggest --policy review TRANSCRIPT`.
 

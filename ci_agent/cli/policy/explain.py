@@ -8,12 +8,15 @@ from dataclasses import dataclass
 import click
 
 from ci_agent.call_summary import summarise_arguments
+from ci_agent.cli.offered_tools import tool_names
 from ci_agent.cli.options import blamed_on, echo_json, format_option, policy_option, workspace_option
 from ci_agent.errors import EXIT_NEGATIVE
 from ci_agent.explain import explain_call
 from ci_agent.hooks import Decision
 from ci_agent.json_types import Json, parse_json
+from ci_agent.policy.decide import Policy
 from ci_agent.policy.file.calls import expand_call
+from ci_agent.policy.suggest import smallest_rules
 from ci_agent.ready_policy import load_policy
 from ci_agent.reports.decision import render_decision
 from ci_agent.spelling import nearest
@@ -47,6 +50,7 @@ Examples:
 @click.argument("value", required=False)
 @click.option("--tool", metavar="NAME", help="The tool of the call; with VALUE alone, bash.")
 @click.option("--args", "arguments", metavar="JSON", help="The call's arguments, a JSON object.")
+@click.option("--tools", metavar="NAME,NAME", help="As in a run that offers these tools alone.")
 @click.option("--calls", metavar="FILE", help='Decide a call a line: {"tool": ..., "args": ...}')
 @click.option("--expect", type=click.Choice(["allow", "deny"]), help="Exit 1 when the decision is another one.")
 @workspace_option
@@ -56,6 +60,7 @@ def explain_command(  # noqa: PLR0913, PLR0917 - one for each option
     value: str | None,
     tool: str | None,
     arguments: str | None,
+    tools: str | None,
     calls: str | None,
     expect: str | None,
     workspace: str,
@@ -72,16 +77,19 @@ def explain_command(  # noqa: PLR0913, PLR0917 - one for each option
         raise click.UsageError("Give a command, or --tool and --args for one call, or --calls for a file of them.")
     with blamed_on("policy_name"):
         policy = load_policy(policy_name, workspace=workspace)
-    tools = tools_without_a_run()
+    known = tools_without_a_run()
+    offered = tool_names(tools)
     if calls is None:
-        _note_unknown([tool or ""], tools)
+        _note_unknown([tool or ""], known)
         _note_no_json(tool or "", arguments or "")
-        decisions = [explain_call(policy, tools, tool or "", arguments or "")]
+        decisions = [explain_call(policy, known, tool or "", arguments or "", offered)]
         _show(decisions[0], output_format)
+        if output_format == "text" and decisions[0].code == "default":
+            _show_smallest_rules(policy, tool or "", arguments or "")
     else:
         read = _read_calls(calls)
-        _note_unknown([call.tool for call in read], tools)
-        decisions = [explain_call(policy, tools, call.tool, call.raw_arguments) for call in read]
+        _note_unknown([call.tool for call in read], known)
+        decisions = [explain_call(policy, known, call.tool, call.raw_arguments, offered) for call in read]
         for call, decision in zip(read, decisions, strict=True):
             _show_line(call, decision, output_format)
     return EXIT_NEGATIVE if expect and any(decision.effect != expect for decision in decisions) else 0
@@ -144,6 +152,13 @@ def _show(decision: Decision, output_format: str) -> None:
         echo_json(decision_json(decision))
     else:
         click.echo(render_decision(decision))
+
+
+def _show_smallest_rules(policy: Policy, tool: str, arguments: str) -> None:
+    given = parse_json(arguments)
+    rules = smallest_rules(policy, tool, given) if isinstance(given, dict) else ()
+    if rules:
+        click.echo("\n# as little as would allow it, to go beneath `rules:`\n" + "\n".join(rules))
 
 
 def _show_line(call: _Call, decision: Decision, output_format: str) -> None:

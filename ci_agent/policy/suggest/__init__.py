@@ -1,5 +1,5 @@
 """From denied calls to the narrowest rules that would allow them: candidates for a person, never installed."""
 
-from ci_agent.policy.suggest.suggest import NotSuggested, Suggestion, Suggestions, suggest_rules
+from ci_agent.policy.suggest.suggest import NotSuggested, Suggestion, Suggestions, smallest_rules, suggest_rules
 
-__all__ = ["NotSuggested", "Suggestion", "Suggestions", "suggest_rules"]
+__all__ = ["NotSuggested", "Suggestion", "Suggestions", "smallest_rules", "suggest_rules"]

@@ -9,7 +9,7 @@ from typing import Final
 from ci_agent.errors import ConfigurationError
 from ci_agent.hooks import DecisionCode
 from ci_agent.json_types import JsonObject
-from ci_agent.policy.checks.recorded import RecordedCall
+from ci_agent.policy.checks.recorded import RecordedAnswer, RecordedCall
 from ci_agent.policy.decide import Policy, compile_policy
 from ci_agent.policy.file.load import load_policy_source
 from ci_agent.policy.lint.finding import LintFinding, Witness
@@ -73,6 +73,18 @@ def suggest_rules(
         proposals = draft.proposals()
     suggestions = _suggestions(proposals, policy_of, schemas) if proposals else ()
     return Suggestions(tuple(suggestions), tuple(draft.not_suggested), tuple(draft.already_allowed))
+
+
+def smallest_rules(policy: Policy, tool: str, arguments: JsonObject) -> tuple[str, ...]:
+    """Items of `rules:` that together allow one denied call, and as little else as can be; empty when none are
+    proposed: what is forbidden, protected or not understood is for a person to decide."""
+    answer = RecordedAnswer("deny", "default", None, "")
+    draft = _Draft({"": policy})
+    draft.take(RecordedCall("", 1, tool, arguments, answer))
+    proposals = draft.proposals()
+    if not proposals or draft.refuse_what_is_still_denied(proposals):
+        return ()
+    return tuple(rule_yaml(proposal.rule) for proposal in proposals)
 
 
 @dataclass(slots=True)

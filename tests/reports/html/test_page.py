@@ -62,7 +62,7 @@ def test_what_our_own_words_quote_is_code(records: Any) -> None:
     page = render_html(records.transcript([], result=records.result("denied", 5)))
     assert "<h1>denied, exit code 5</h1>" in page
     assert '<p class="soft"><code>--fail-on-denied</code> applies, or a rule with' in page
-    assert "ask <code>ci-agent policy explain</code> why" in page
+    assert "ask <code>ci-agent policy explain</code>: it says why" in page
 
 
 def test_the_page_refers_to_nothing_outside(records: Any) -> None:
