@@ -229,7 +229,7 @@ def _revisions(site: Site, effects: Effects, place: Place) -> Iterator[FileFact]
 
 def _is_nowhere(path: Word, place: Place) -> bool:
     """Nothing here has the name now; what the call itself makes, git does not track."""
-    known = path.literal is not None and place.folder is not None and "\0" not in path.text
+    known = path.literal is not None and place.folder is not None and path.text.isprintable()
     return known and not looks_outside(path.text) and not os.path.lexists(os.path.join(place.folder or "", path.text))
 
 
