@@ -9,6 +9,7 @@ from policy_calls import MakePolicy
 from ci_agent.hooks import Decision
 from ci_agent.policy import decide as decide_module
 from ci_agent.policy.compiled import coverage, fitting, net
+from ci_agent.policy.compiled.given_words import GivenWords
 from ci_agent.policy.decide import compile_policy
 from ci_agent.policy.file.load import load_policy_source
 from ci_agent.policy.gathering import file_facts
@@ -58,7 +59,7 @@ def fail(*args: object, **kwargs: object) -> NoReturn:
         (grants, "arguments_refusal", SERVER),
         (grants, "request_refusal", FETCH),
         (denials, "may_mean", ("bash", {"command": "git push --force"})),
-        (denials, "has", ("bash", {"command": "git push --force"})),
+        (GivenWords, "has", ("bash", {"command": "git push --force"})),
         (denials, "forbids_request", ("fetch", {"url": "https://evil.test"})),
         (net, "host_refusal", FETCH),
         (regexes.Regex, "matches", SERVER),
