@@ -29,6 +29,9 @@ class Destination:
 def find_destination(given: Path, what: str) -> Destination:
     """`what` names it in messages ("answer file"). ConfigurationError when it cannot be written, in whose words one
     would say it."""
+    if str(given) == "-":
+        problem = "it would be a file of that name and not stdout: write /dev/stdout, or another name"
+        raise ConfigurationError(f"the {what} '-' is not written: {problem}")
     try:
         path, status = Path(os.path.realpath(given)), _status(given)
     except ValueError as error:

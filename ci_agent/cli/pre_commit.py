@@ -1,10 +1,13 @@
 """`ci-agent pre-commit`: a task over the files that are about to be committed, as a hook of pre-commit."""
 
+import os
+
 import click
 
 from ci_agent.cli.run import run_command
 from ci_agent.cli.stderr import show_error
 from ci_agent.errors import EXIT_NEGATIVE, CIAgentError
+from ci_agent.tasks import load_task
 
 
 @click.command(
@@ -29,6 +32,7 @@ def pre_commit_command(
     arguments = ["--quiet", "--task", task, *(word for each in inputs for word in ("--input", each))]
     arguments += ["--model", model] if model else []
     try:
+        _require_files(task, files)
         code = run_command.main(
             [*arguments, "--", *files], prog_name="ci-agent run", standalone_mode=False, obj=context.obj
         )
@@ -39,3 +43,13 @@ def pre_commit_command(
         show_error(CIAgentError(error.format_message()))
         code = error.exit_code
     return EXIT_NEGATIVE if code else 0
+
+
+def _require_files(task: str, files: tuple[str, ...]) -> None:
+    """Raises UsageError: over nothing, or over what is not there, a run would only cost."""
+    if not files and load_task(task).takes_files:
+        raise click.UsageError(f"there is nothing to look at: name the files behind {task}, whose prompt is about them")
+    for file in files:
+        if not os.path.lexists(file):
+            hint = "; options stand before the task" if file.startswith("-") else ""
+            raise click.UsageError(f"there is no file {file!r} here{hint}")

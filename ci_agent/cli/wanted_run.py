@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import click
+from click.core import ParameterSource
+
 from ci_agent.ci_services.github_step import check_publishing
 from ci_agent.cli.destinations import find_destination
 from ci_agent.cli.distinct_files import refuse_shared_files
@@ -22,6 +25,7 @@ class WantedRun:
 
 def read_wanted_run(flags: Mapping[str, Any], schedule: Schedule) -> WantedRun:
     """A usage or configuration error for what is wrong with it; nothing is started or written."""
+    _refuse_two_manners()
     settings = read_settings(flags, schedule)
     refuse_shared_files(flags, settings)
     check_publishing(flags["publish"], settings.environment)
@@ -34,3 +38,10 @@ def read_wanted_run(flags: Mapping[str, Any], schedule: Schedule) -> WantedRun:
         proposals_file=find_proposals_file(proposals_file) if proposals_file else None,
     )
     return WantedRun(settings, outlets)
+
+
+def _refuse_two_manners() -> None:
+    """On one command line they contradict each other; a flag there may well overrule a variable."""
+    ctx = click.get_current_context()
+    if all(ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in ("quiet", "verbose")):
+        raise click.UsageError("--quiet and --verbose contradict each other: give one of them.")

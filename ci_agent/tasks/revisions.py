@@ -15,12 +15,23 @@ def require_revisions(
     inputs: Mapping[str, InputModel], values: Mapping[str, Value], workspace: Path, file: str
 ) -> None:
     """ConfigurationError for an input of the type `revision` that is no commit in the workspace's repository."""
-    for name, spec in inputs.items():
-        if spec.type == "revision" and not _is_commit(str(values[name]), workspace):
+    asked = [name for name, spec in inputs.items() if spec.type == "revision"]
+    if asked and not _is_in_a_repository(workspace):
+        raise ConfigurationError(
+            f"{file} needs the history of {os.path.abspath(workspace)!r} for its input {asked[0]}, and no git "
+            "repository is there: run it in a clone, or name one with --workspace"
+        )
+    for name in asked:
+        if not _is_commit(str(values[name]), workspace):
             raise ConfigurationError(
                 f"{file}: there is no revision {values[name]!r} in {os.path.abspath(workspace)!r}: give another with "
                 f"--input {name}=..., or fetch it first (actions/checkout needs fetch-depth: 0)"
             )
+
+
+def _is_in_a_repository(folder: Path) -> bool:
+    here = folder.resolve()
+    return any(os.path.lexists(above / ".git") for above in (here, *here.parents))
 
 
 def _is_commit(revision: str, workspace: Path) -> bool:

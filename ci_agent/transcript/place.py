@@ -172,6 +172,10 @@ def _make_private(folder: Path) -> None:
 
 
 def _check_name(given: str, path: Path) -> None:
+    if given == "-":
+        raise ConfigurationError(
+            "the transcript '-' would be a file of that name: stdout gets the record by --output json, without a file"
+        )
     if not path.parent.is_dir():
         raise ConfigurationError(f"the folder of the transcript {given!r} does not exist: create {str(path.parent)!r}")
     try:

@@ -53,6 +53,13 @@ def flags(options: dict[str, str]) -> list[str]:
         ({"--transcript": "nowhere/t.json"}, 3, "nowhere"),
         ({"--transcript": "folder"}, 3, "folder"),
         ({"--answer-file": "nowhere/a.txt"}, 3, "the answer file 'nowhere/a.txt' cannot be written"),
+        (
+            {"--answer-file": "-"},
+            3,
+            "the answer file '-' is not written: it would be a file of that name and not stdout",
+        ),
+        ({"--report": "junit=-"}, 3, "the report '-' is not written: it would be a file of that name and not stdout"),
+        ({"--transcript": "-"}, 3, "the transcript '-' would be a file of that name"),
         ({"--output-schema": "broken.json"}, 3, "output schema 'broken.json' is not JSON"),
         ({"--output-schema": "list.json"}, 3, "output schema 'list.json' is not a JSON object"),
         ({"--output-schema": "schema.json"}, 3, "schema.json: output schema is wrong at $.type"),
@@ -88,6 +95,13 @@ def test_an_empty_prompt_file_is_named(
     (workspace / "empty.md").write_text(" \n")
     done = ci_agent("run", *flags(good), "--prompt-file", file, stdin=b"\n")
     assert (done.returncode, f"The prompt is empty: nothing stands in {shown}." in done.stderr) == (2, True)
+
+
+def test_quiet_and_verbose_are_one_or_the_other(ci_agent: Any, good: dict[str, str]) -> None:
+    done = ci_agent("run", *flags(good), "--quiet", "--verbose", "Go.")
+    assert (done.returncode, "--quiet and --verbose contradict each other: give one" in done.stderr) == (2, True)
+    done = ci_agent("run", *flags(good), "--quiet", "Go.", env={"CI_AGENT_VERBOSE": "1"})
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_missing_model_is_answered_with_the_providers(ci_agent: Any) -> None:

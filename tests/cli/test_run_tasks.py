@@ -185,3 +185,14 @@ def test_check_says_where_a_wrong_value_stands_and_looks_at_the_others(
     assert (done.returncode, bad["valid"], good["valid"]) == (3, False, True)
     assert bad["error"].startswith(f"tasks/bad.yaml:{problem}")
     assert ci_agent("run", "--task", "tasks/bad.yaml").returncode == 3
+
+
+def test_without_a_repository_a_revision_is_told_that(ci_agent: CIAgent, workspace: Path, task: Path) -> None:
+    task.write_text(TASK.replace("{default: main}", "{type: revision, default: main}"))
+    done = ci_agent("run", "--task", "tasks/look.yaml")
+    assert done.returncode == 3
+    assert done.stderr == (
+        f"ci-agent: tasks/look.yaml needs the history of {str(workspace)!r} for its input base, and no git repository "
+        "is there: run it in a clone, or name one with --workspace\n"
+    )
+    assert "no git repository is there" in ci_agent("doctor", "--task", "tasks/look.yaml", "--offline").stdout
