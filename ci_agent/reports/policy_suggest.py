@@ -6,7 +6,7 @@ from ci_agent.call_summary import summarise_arguments
 from ci_agent.json_types import JsonObject
 from ci_agent.policy.checks.recorded import RecordedCall, SkippedCall
 from ci_agent.policy.own_tests import describe_call
-from ci_agent.policy.suggest import NotSuggested, Suggestion, Suggestions
+from ci_agent.policy.suggest import Extension, NotSuggested, Suggestion, Suggestions
 from ci_agent.policy.suggest.cautions import caution_for
 from ci_agent.reports.policy_replay import render_skipped, skipped_json
 from ci_agent.spelling import counted, listed
@@ -21,6 +21,8 @@ def render_suggestions(
 ) -> str:
     """Items of `rules:` with comments; every line that is not a part of a rule begins with `#`, `notes` too."""
     lines = [_headline(policy, found)]
+    if found.extension is not None:
+        lines += _extension_lines(found.extension)
     for suggestion in found.suggestions:
         lines += ["", *_comments(suggestion), suggestion.yaml]
     return "\n".join([*lines, "", *_rest(found, skipped), *(f"# {note}" for note in notes)])
@@ -33,6 +35,11 @@ def suggestions_json(found: Suggestions, skipped: Sequence[SkippedCall]) -> Json
         "not_suggested": [
             {**_call_json(each.call), "code": each.code, "reason": each.why} for each in found.not_suggested
         ],
+        "extends": found.extension
+        and {
+            "policy": found.extension.policy,
+            "evidence": [_call_json(call) for call in found.extension.calls],
+        },
         "already_allowed": [_call_json(call) for call in found.already_allowed],
         "skipped": [skipped_json(call) for call in skipped],
     }
@@ -45,6 +52,14 @@ def _headline(policy: str, found: Suggestions) -> str:
     rules, calls = counted(len(found.suggestions), "rule"), counted(len(helped), "denied call")
     what = "as narrow as they can be: what you want of them goes beneath `rules:`"
     return f"# {rules} for {calls}, {what} in {printable(policy)}"
+
+
+def _extension_lines(extension: Extension) -> list[str]:
+    allows = f"`extends: [{extension.policy}]` allows {len(extension.calls)} of these calls"
+    return [
+        f"# or, wider: {allows} ({_places(extension.calls)})",
+        f"#   with all that it allows and forbids besides: ci-agent policy show {extension.policy}",
+    ]
 
 
 def _comments(suggestion: Suggestion) -> Iterator[str]:

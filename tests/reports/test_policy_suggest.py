@@ -3,8 +3,8 @@
 from ci_agent.policy.checks.recorded import RecordedAnswer, RecordedCall, SkippedCall
 from ci_agent.policy.lint.finding import LintFinding, Witness
 from ci_agent.policy.rules import Rule
-from ci_agent.policy.suggest import NotSuggested, Suggestion, Suggestions
-from ci_agent.reports.policy_suggest import render_suggestions
+from ci_agent.policy.suggest import Extension, NotSuggested, Suggestion, Suggestions
+from ci_agent.reports.policy_suggest import render_suggestions, suggestions_json
 
 NO = RecordedAnswer("deny", "default", None, "No.")
 
@@ -44,3 +44,14 @@ def test_every_line_beside_the_rules_is_a_comment() -> None:
         "# left out: 1 call (1 run limit)",
         "# decided here",
     ]
+
+
+def test_a_policy_to_extend_is_told_in_comments_and_to_programs() -> None:
+    found = Suggestions((), (), (), Extension("read-only", (call(1), call(2), call(3))))
+    assert render_suggestions("p.yml", found, []).splitlines()[1:3] == [
+        "# or, wider: `extends: [read-only]` allows 3 of these calls (t.json #1, t.json #2, t.json #3)",
+        "#   with all that it allows and forbids besides: ci-agent policy show read-only",
+    ]
+    told = suggestions_json(found, [])["extends"]
+    assert (told["policy"], [each["seq"] for each in told["evidence"]]) == ("read-only", [1, 2, 3])
+    assert suggestions_json(Suggestions((), (), ()), [])["extends"] is None

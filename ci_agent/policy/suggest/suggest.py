@@ -16,6 +16,7 @@ from ci_agent.policy.lint.finding import LintFinding, Witness
 from ci_agent.policy.lint.lint import lint_policy
 from ci_agent.policy.own_tests import Decide
 from ci_agent.policy.rules import PolicySource, Rule
+from ci_agent.policy.suggest.extensions import Extension, fitting_extension
 from ci_agent.policy.suggest.grouping import Proposal, group_rules
 from ci_agent.policy.suggest.needs import NotSuggestedError, needed_rules
 from ci_agent.policy.suggest.witnesses import other_calls
@@ -54,6 +55,8 @@ class Suggestions:
     not_suggested: tuple[NotSuggested, ...]
     already_allowed: tuple[RecordedCall, ...]
     """Denied when they were recorded, allowed by the policy as it is now."""
+    extension: Extension | None = None
+    """A shipped policy that would do in place of rules."""
 
 
 def suggest_rules(
@@ -65,14 +68,18 @@ def suggest_rules(
     of all tools, for lint. A rule is proposed only after it has been read back by the loader and has allowed its calls.
     """
     draft = _Draft(policy_of)
+    allowed: list[RecordedCall] = []
     for call in calls:
         if call.answer.effect == "deny":
             draft.take(call)
+        elif draft.policy(call).decide(call.tool, call.arguments).effect == "allow":
+            allowed.append(call)
     proposals = draft.proposals()
     while draft.refuse_what_is_still_denied(proposals):
         proposals = draft.proposals()
     suggestions = _suggestions(proposals, policy_of, schemas) if proposals else ()
-    return Suggestions(tuple(suggestions), tuple(draft.not_suggested), tuple(draft.already_allowed))
+    extension = fitting_extension(policy_of, [call for call, _ in draft.needs], allowed)
+    return Suggestions(tuple(suggestions), tuple(draft.not_suggested), tuple(draft.already_allowed), extension)
 
 
 def smallest_rules(policy: Policy, tool: str, arguments: JsonObject) -> tuple[str, ...]:

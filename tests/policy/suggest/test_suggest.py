@@ -246,3 +246,41 @@ def test_lint_says_what_it_thinks_of_a_rule_together_with_the_others(suggest: Su
     found = suggest({"bash": "npm test"}, {"write": "package.json"})
     findings = [(each.rule.id, [finding.code for finding in each.findings]) for each in found.suggestions]
     assert findings == [("suggested-npm", ["edits-what-runs"]), ("suggested-write", ["edits-what-runs"])]
+
+
+# A shipped policy in place of many rules
+
+
+LOOKS = ({"read": "src/a.py"}, {"grep": "src"}, {"ls": "."}, {"find": "."})
+
+
+def test_the_smallest_shipped_policy_that_allows_the_most_is_offered(suggest: Suggest) -> None:
+    found = suggest(*LOOKS, {"bash": "npm ci"})
+    assert found.extension is not None
+    assert found.extension.policy == "read-only"
+    assert [call.seq for call in found.extension.calls] == [1, 2, 3, 4]
+    assert {call.seq for each in found.suggestions for call in each.calls} == {1, 2, 3, 4, 5}
+
+
+@pytest.mark.parametrize("calls", [LOOKS[:2], ({"bash": "npm ci"}, {"bash": "npm run x"}, {"bash": "npm run y"})])
+def test_none_is_offered_that_allows_few_of_the_calls(suggest: Suggest, calls: tuple[dict[str, Any], ...]) -> None:
+    assert suggest(*calls).extension is None
+
+
+def test_none_is_offered_that_is_extended_already(suggest: Suggest) -> None:
+    base = "policy: 1\nextends: [read-only]\nrules:\n  - {id: git, allow: bash, command: git status}\n"
+    edits = [{"edit": f"src/{name}.py"} for name in "abc"]
+    found = suggest(*edits, base=base)
+    assert found.extension is not None
+    assert found.extension.policy == "edit-source"
+    assert suggest(*[{"bash": f"make {name}"} for name in "abc"], base=base).extension is None
+
+
+def test_none_is_offered_that_forbids_what_the_run_was_allowed(policy: MakePolicy) -> None:
+    base = policy("policy: 1\nrules:\n  - {id: env, allow: read, path: .env}\n")
+    denied = RecordedAnswer("deny", "default", None, "No.")
+    calls = [RecordedCall("t", seq, "read", {"path": f"src/{seq}"}, denied) for seq in range(3)]
+    used = RecordedCall("t", 9, "read", {"path": ".env"}, RecordedAnswer("allow", "rule", "env", "Yes."))
+    schemas = {"read": {"type": "object"}}
+    assert suggest_rules({"t": base}, calls, schemas).extension is not None
+    assert suggest_rules({"t": base}, [*calls, used], schemas).extension is None
