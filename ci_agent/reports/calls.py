@@ -113,6 +113,14 @@ def failing_calls(document: JsonObject) -> set[int]:
     return set()
 
 
+def answering_calls(document: JsonObject) -> set[int]:
+    """Numbers of the commands that ended by themselves, with another exit status than 0, in a run that ended well: to a
+    model that can be the answer it asked for, as the findings of a linter are."""
+    if document["result"]["exit_code"] != 0:
+        return set()
+    return {call["seq"] for call in document["tool_calls"] if _has_exit_status(call)}
+
+
 def short(text: str, max_chars: int) -> str:
     """Printable, and no more of it looked at than is shown."""
     return shortened(printable(text[: max_chars + 1]), max_chars)
@@ -120,3 +128,11 @@ def short(text: str, max_chars: int) -> str:
 
 def _says_so(decision: Mapping[str, str] | None) -> bool:
     return decision is not None and decision["on_denied"] != "record"
+
+
+def _has_exit_status(call: JsonObject) -> bool:
+    """Another than 0; a command that was killed, also for its time, has none."""
+    details = call["details"]
+    if call["status"] != "error" or call["stage"] != "execute" or not isinstance(details, dict):
+        return False
+    return bool(details.get("exit_status")) and not (details.get("timed_out") or details.get("killed_because"))

@@ -13,6 +13,7 @@ from ci_agent.json_types import JsonObject
 from ci_agent.reports.call_lines import call_lines
 from ci_agent.reports.calls import (
     MAX_RULE_CHARS,
+    answering_calls,
     arguments_of,
     counts_of,
     decided_by,
@@ -132,11 +133,11 @@ def _outcome(document: JsonObject) -> Annotation:
 
 def _problems(document: JsonObject) -> Iterator[Annotation]:
     """One for each kind of problem, those that fail the run first."""
-    failing = failing_calls(document)
+    failing, answers = failing_calls(document), answering_calls(document)
     groups = same_problems(problems_of(document))
     for calls in sorted(groups, key=lambda calls: calls[0]["seq"] not in failing):
         call = calls[0]
-        level: Level = "error" if call["seq"] in failing else "warning"
+        level: Level = "error" if call["seq"] in failing else "notice" if call["seq"] in answers else "warning"
         times = f" ({len(calls)} times)" if len(calls) > 1 else ""
         by = decided_by(call) if call["status"] == "denied" else f"({decided_by(call)})"
         title = f"ci-agent: {call['status']} {by}{times}"

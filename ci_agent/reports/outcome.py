@@ -10,6 +10,7 @@ from ci_agent.json_types import JsonObject
 from ci_agent.reports.calls import MAX_REASON_CHARS, counts_of, same_problems, short
 from ci_agent.spelling import counted
 from ci_agent.terminal import one_line, printable
+from ci_agent.transcript.document import document_digest
 
 _MAX_COMMAND_CHARS = 300
 _MAX_ERROR_CHARS = 1_000
@@ -58,6 +59,8 @@ def why_it_ended(document: JsonObject) -> str | None:
     if status is None:
         return None
     count = sum(call["status"] == status for call in calls)
+    if status == "error" and (not count or was_changed(document)):  # what the code stands for, nobody knows
+        return None
     were = "was" if count == 1 else "were"
     of = f"{count} of {counted(len(calls), 'call')}"
     return f"{of} {were} denied" if status == "denied" else f"{of} failed, which --fail-on-error makes a failure"
@@ -90,12 +93,20 @@ def _is_denied_by_default(call: JsonObject) -> bool:
 def caveats(document: JsonObject) -> Iterator[str]:
     """What makes the record itself doubtful, a line each; nothing for a whole one."""
     integrity = document["integrity"]
+    if was_changed(document):
+        yield "It was changed after it was written: what it says need not be what happened."
     if not integrity["complete"]:
         yield "This was made of the run's journal; calls after the last may be missing."
     problems = integrity["problems"]
     yield from (f"The journal was damaged: {short(each, MAX_REASON_CHARS)}" for each in problems[:_MAX_DAMAGES])
     if len(problems) > _MAX_DAMAGES:
         yield f"The journal was damaged in {len(problems) - _MAX_DAMAGES} more places: `ci-agent transcript verify`."
+
+
+def was_changed(document: JsonObject) -> bool:
+    """Whether the document is not the one that a run wrote, as far as its digest tells."""
+    digest: str = document["integrity"]["document_sha256"]
+    return digest != document_digest(document)
 
 
 def explain_commands(document: JsonObject, max_commands: int = _MAX_COMMANDS) -> list[str]:

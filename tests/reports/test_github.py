@@ -172,3 +172,12 @@ def test_only_files_in_the_workspace_are_named_as_places(
     ]
     named = line.partition("::")[2].partition("::")[0].partition(",")[2]
     assert named == (place or "")
+
+
+def test_what_a_command_answered_with_its_exit_status_is_a_notice_when_the_run_ended_well(records: Any) -> None:
+    details = {"exit_status": 1, "timed_out": False, "killed_because": None}
+    calls = [records.call(1, "bash", {"command": "ruff check"}, "error", "E501", details=details)]
+    level = {0: "::notice title=ci-agent%3A error (execute)::", 1: "::error title=ci-agent%3A error (execute)::"}
+    for code, begins in level.items():
+        log = render_github(records.transcript(calls, result=records.result("completed", code)))
+        assert [line.startswith(begins) for line in log.splitlines() if "error (execute)::" in line] == [True]

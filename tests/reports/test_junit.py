@@ -17,7 +17,7 @@ SHAPE: dict[str, tuple[set[str], set[str], str]] = {
         {"timestamp"},
         "(testcase )*(system-out )?",
     ),
-    "testcase": ({"classname", "name", "time"}, set(), "((failure|error|skipped) )?"),
+    "testcase": ({"classname", "name", "time"}, set(), "((failure|error|skipped|system-out) )?"),
     "failure": ({"message", "type"}, set(), ""),
     "error": ({"message", "type"}, set(), ""),
     "skipped": ({"message"}, set(), ""),
@@ -103,3 +103,21 @@ def test_attack_hostile_text_leaves_the_document_well_formed(records: Any, hosti
         suite = parsed(document)
         assert len(suite.findall("testcase")) == 5
         assert not re.search("[^\n -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", render_junit(document))
+
+
+def test_what_a_command_answered_with_its_exit_status_passes_when_the_run_ended_well(records: Any) -> None:
+    details = {"exit_status": 1, "timed_out": False, "killed_because": None}
+    calls = [
+        records.call(1, "bash", {"command": "ruff check"}, "error", "E501\nexit status 1", details=details),
+        records.call(2, "bash", {"command": "slow"}, "error", "timed out", details=details | {"timed_out": True}),
+        records.call(
+            3, "bash", {"command": "x"}, "error", "killed by signal 9", details=details | {"exit_status": None}
+        ),
+    ]
+    good = render_junit(records.transcript(calls, result=records.result("completed", 0)))
+    assert 'failures="0" errors="2"' in good
+    assert (
+        "<system-out>call 1, turn 1: execute: exit status 1: E501\nE501\nexit status 1</system-out></testcase>" in good
+    )
+    bad = render_junit(records.transcript(calls, result=records.result("completed", 1)))
+    assert 'failures="0" errors="3"' in bad

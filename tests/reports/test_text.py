@@ -237,3 +237,14 @@ def test_an_answer_that_was_cut_off_says_so(records: Any) -> None:
     document = records.transcript([])
     document["messages"][0]["stop_reason"] = "length"
     assert "Answer, cut off at its maximum length\n  | All is well." in render_text(document)
+
+
+def test_a_document_that_was_changed_says_so_and_its_exit_code_is_not_explained(records: Any) -> None:
+    calls = [records.call(1, "read", {"path": "a"}, "error", "no")]
+    true = records.transcript(calls, result=records.result("completed", 1))
+    assert "which --fail-on-error makes a failure" in render_text(true)
+    changed = records.transcript(calls, result=records.result("completed", 0))
+    changed["result"]["exit_code"] = 1
+    report = render_text(changed)
+    assert "  It was changed after it was written: what it says need not be what happened.\n" in report
+    assert "--fail-on-error" not in report.replace("`--fail-on-error`", "")
