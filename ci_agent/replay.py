@@ -30,6 +30,7 @@ _COUNTED: dict[FailOnDivergence, tuple[Divergence, ...]] = {
 }
 
 _MAX_LINE_CHARS = 80
+_CHARS_BEFORE_DIFFERENCE = 20
 
 _RAN = ("execute", "after_tool_call")
 """Stages of a call that was executed and failed; an answer of None is that of one that went well."""
@@ -151,7 +152,8 @@ def _first_difference(before: str, now: str) -> str:
     """` in line 2: 'a' became 'b'`; empty when the lines are alike and only their ends differ."""
     for number, old, new in _paired_lines(before, now):
         if old != new:
-            return f" in line {number}: {_quoted(old)} became {_quoted(new)}"
+            place = _start_of_difference(old or "", new or "")
+            return f" in line {number}: {_quoted(old, place)} became {_quoted(new, place)}"
     return ""
 
 
@@ -160,5 +162,15 @@ def _paired_lines(before: str, now: str) -> Iterator[tuple[int, str | None, str 
     return ((number, old, new) for number, (old, new) in enumerate(pairs, start=1))
 
 
-def _quoted(line: str | None) -> str:
-    return "nothing" if line is None else repr(one_line(line[: 4 * _MAX_LINE_CHARS], _MAX_LINE_CHARS))
+def _start_of_difference(old: str, new: str) -> int:
+    """Where to begin so that what is quoted of both lines shows it: 0 when it is near enough to the front."""
+    pairs = zip(old, new, strict=False)
+    differs = next((place for place, (one, other) in enumerate(pairs) if one != other), min(len(old), len(new)))
+    return 0 if differs < _MAX_LINE_CHARS // 2 else differs - _CHARS_BEFORE_DIFFERENCE
+
+
+def _quoted(line: str | None, start: int) -> str:
+    if line is None:
+        return "nothing"
+    quoted = repr(one_line(line[start : start + 4 * _MAX_LINE_CHARS], _MAX_LINE_CHARS))
+    return f"…{quoted}" if start else quoted

@@ -122,6 +122,15 @@ def test_another_result_is_told_with_its_first_line_that_differs(
     assert notes(again) == ["call 1, read a.txt: the result differs in line 2: nothing became 'omega'"]
 
 
+def test_of_long_lines_the_place_is_told_where_they_part(play: Play, record: Path, workspace: Path) -> None:
+    (workspace / "a.txt").write_text(f"{'x' * 500} before {'y' * 500}\n")
+    play(f"scripted:{record.with_name('script.yaml')}", transcript=record)
+    (workspace / "a.txt").write_text(f"{'x' * 500} after {'y' * 500}\n")
+    again = play(f"replay:{record}")
+    old, new = f"{'x' * 19} before {'y' * 52}…", f"{'x' * 19} after {'y' * 53}…"
+    assert notes(again) == [f"call 1, read a.txt: the result differs in line 1: …'{old}' became …'{new}'"]
+
+
 def test_calls_that_do_not_come_again_are_counted(play: Play, record: Path) -> None:
     again = play(f"replay:{record}", fail_on_divergence="status", limits=Limits(max_turns=1))
     assert notes(again) == ["4 calls of the record did not come again"]
