@@ -1,6 +1,7 @@
 import os
 import resource
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -119,6 +120,26 @@ def test_what_asks_for_input_fails_at_once(run: Run, command: str) -> None:
     result = run(command)
     assert result.exit_status != 0
     assert result.duration_s < 20
+
+
+WITH_INPUT_AND_CORES = """
+import os, resource
+from pathlib import Path
+from ci_agent.cancellation import CancelToken
+from ci_agent.process import open_processes
+resource.setrlimit(resource.RLIMIT_CORE, (resource.getrlimit(resource.RLIMIT_CORE)[1],) * 2)
+with open_processes() as processes:
+    argv = ["bash", "-c", "cat; ulimit -c; ulimit -Hc"]
+    result = processes.run(argv, cwd=Path("/"), env=dict(os.environ), timeout_s=60, cancel=CancelToken())
+print(result.output.head)
+"""
+
+
+def test_input_and_core_files_of_this_process_are_not_the_childs() -> None:
+    """Under pytest the input is empty, and core files are often off."""
+    command = [sys.executable, "-c", WITH_INPUT_AND_CORES]
+    done = subprocess.run(command, input=b"canary", capture_output=True, check=True)
+    assert done.stdout == b"b'0\\n0\\n'\n"
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="lists its descriptors through /proc")
