@@ -42,21 +42,20 @@ def unnamed_files(
             yield from _in_submodules(top, place)
             continue
         path = _beneath(site, each, place, top)
-        if each.beneath is None or not os.path.isfile(path):
-            touched = () if each.changed and by_index else None
-            excluded = excluded_paths(site, each.excluded, words, place, plainly=plainly)
-            yield FileFact(
-                each.effect,
-                path,
-                path,
-                is_folder=True,
-                recursive=True,
-                argument=place.argument,
-                span=place.span,
-                selection=replace(WORK_TREE, excluded=excluded) if excluded else WORK_TREE,
-                tracked=True,
-                touched=touched,
-            )
+        touched = () if each.changed and by_index else None
+        excluded = excluded_paths(site, each.excluded, words, place, plainly=plainly)
+        yield FileFact(
+            each.effect,
+            path,
+            path,
+            is_folder=os.path.isdir(path),
+            recursive=True,
+            argument=place.argument,
+            span=place.span,
+            selection=replace(WORK_TREE, excluded=excluded) if excluded else WORK_TREE,
+            tracked=True,
+            touched=touched,
+        )
     for use in effects.untracked:
         yield from (fact for fact in use_facts(site, use, place) if isinstance(fact, FileFact))
 

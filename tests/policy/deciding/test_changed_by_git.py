@@ -59,7 +59,8 @@ MAY_CHANGE_ANY_TRACKED_FILE = """
     git merge main; git merge --no-commit main; git merge --abort; git rebase main; git rebase --onto a b
     git rebase --continue; git pull; git pull --rebase; git bisect good; git bisect reset; git bisect run make
     git clean -fd private; cd src && git checkout main; cd src && git reset --hard; git -C src stash
-    git -C src restore ..; cd src && git pull; git rm -r private; git mv private x
+    git -C src restore ..; cd src && git pull; git rm -r private; git rm --cached locked.txt
+    git rm --cached private; git rm -r --cached .; git rm --cached 'l*'; git mv private x
 """
 
 
@@ -82,7 +83,8 @@ CHANGES_NO_SUCH_FILE = """
     git merge --quit; git rebase --show-current-patch; git pull --dry-run; git fetch; git push
     git bisect log; git bisect start --no-checkout; git apply --check x.patch; git apply --stat x.patch
     git commit -am x; git branch x; git tag x; git submodule update; git submodule status; git worktree list
-    git restore :/; git clean -n; git clean -fd; git clean -fd src; cd src && git restore .; git -C src checkout -- .
+    git restore :/; git rm --cached src/b.py; git rm -r --cached src
+    git clean -n; git clean -fd; git clean -fd src; cd src && git restore .; git -C src checkout -- .
 """
 
 

@@ -2,7 +2,7 @@
 
 import re
 
-from ci_agent.policy.effects import UrlUse
+from ci_agent.policy.effects import Tracked, UrlUse
 from ci_agent.policy.programs.draft import Draft, looks_outside
 from ci_agent.policy.programs.languages.builds import read_behind
 from ci_agent.policy.programs.options import Parsed
@@ -69,8 +69,14 @@ def read_remove(parsed: Parsed, draft: Draft) -> None:
     if parsed.surely("--cached"):
         # What is no longer tracked may be printed, as any file of the past.
         use_pathspecs(draft, words, "read")
+        # Nor does a rule bind it any more that forbids changing what is tracked.
+        draft.tracked.append(Tracked("write", words[0] if len(words) == 1 and _is_plain(words[0]) else None))
     elif not parsed.dry:
         use_pathspecs(draft, words, "delete")
+
+
+def _is_plain(word: Word) -> bool:
+    return word.literal is not None and word.text[:1] != ":" and not any(char in word.text for char in "*?[\\")
 
 
 def read_diff(parsed: Parsed, draft: Draft) -> None:
