@@ -1,12 +1,14 @@
-"""A run that is refused tells the step of the GitHub workflow why, when it was to tell it how it ended."""
+"""A run that is refused tells the step of the GitHub workflow why, when it was to tell it how it ended; one that is
+quiet, and so speaks in a mail, begins with a line for the subject."""
 
+import os
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Any, Final, NamedTuple, get_args
 
 import click
 
@@ -15,56 +17,79 @@ from ci_agent.ci_services.github_step import Published, publish_refusal
 from ci_agent.cli.stderr import hide_secrets_of
 from ci_agent.cli.streams import write_stream
 from ci_agent.errors import CIAgentError, InvalidFileError
+from ci_agent.reports.failure import refusal_subject
 from ci_agent.reports.places import Place, source_place
 from ci_agent.reports.refusal import Refusal
 from ci_agent.terminal import printable
 from ci_agent.workspace import real_path
 
-_FLAG: Final = "--publish"
-_VARIABLE: Final = "CI_AGENT_PUBLISH"
+_TRUE: Final = frozenset({"1", "true", "t", "yes", "y", "on"})
+"""What click takes for a flag's variable."""
 
 
 class PublishingCommand(click.Command):
-    """A command with `--publish` whose errors are published too, those of its own command line among them."""
+    """A command with `--publish` and `--quiet`, whose errors are told as those ask for, those of its own command line
+    among them."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
         environment: Mapping[str, str] = (parent and parent.find_object(dict)) or {}
-        with _published(_asked_for(tuple(args), environment), environment):
+        with _told(_wishes_of(tuple(args), environment), environment):
             return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
-        with _published(ctx.params["publish"], ctx.find_object(dict) or {}):
+        flags = ctx.params
+        wishes = _Wishes(flags["publish"], flags["workspace"] if flags["quiet"] else None)
+        with _told(wishes, ctx.find_object(dict) or {}):
             return super().invoke(ctx)
 
 
-def _asked_for(args: Sequence[str], environment: Mapping[str, str]) -> list[Published]:
-    """What a command line asks to be published that may be wrong in all else."""
+class _Wishes(NamedTuple):
+    published: Collection[Published]
+    mailed_workspace: str | None
+    """None: it is not quiet, so that no mail is expected."""
+
+
+def _wishes_of(args: Sequence[str], environment: Mapping[str, str]) -> _Wishes:
+    """Of a command line that may be wrong in all else."""
     options = args[: args.index("--")] if "--" in args else args
-    words = [after for word, after in pairwise(options) if word == _FLAG]
-    words += [word.removeprefix(f"{_FLAG}=") for word in options if word.startswith(f"{_FLAG}=")]
-    words = words or environment.get(_VARIABLE, "").split()
-    return [kind for kind in get_args(Published) if kind in words]
+    kinds = _said("--publish", options) or environment.get("CI_AGENT_PUBLISH", "").split()
+    workspace = _said("--workspace", options) or [environment.get("CI_AGENT_WORKSPACE", "") or "."]
+    quiet = "--quiet" in options or environment.get("CI_AGENT_QUIET", "").lower() in _TRUE
+    return _Wishes([kind for kind in get_args(Published) if kind in kinds], workspace[-1] if quiet else None)
+
+
+def _said(flag: str, options: Sequence[str]) -> list[str]:
+    behind = [after for word, after in pairwise(options) if word == flag]
+    return behind + [word.removeprefix(f"{flag}=") for word in options if word.startswith(f"{flag}=")]
 
 
 @contextmanager
-def _published(kinds: Collection[Published], environment: Mapping[str, str]) -> Iterator[None]:
+def _told(wishes: _Wishes, environment: Mapping[str, str]) -> Iterator[None]:
     try:
         yield
     except (click.ClickException, CIAgentError) as error:
-        _publish(kinds, error, environment)
+        refusal = _refusal(error, environment)
+        if wishes.mailed_workspace is not None:
+            where = hide_secrets_of(environment)(_absolute(wishes.mailed_workspace))
+            _print(f"{refusal_subject(refusal, where)}\n")
+        for problem in publish_refusal(wishes.published, refusal, environment, _print):
+            _print(f"warning: {printable(problem)}")
         raise
 
 
-def _publish(
-    kinds: Collection[Published], error: click.ClickException | CIAgentError, environment: Mapping[str, str]
-) -> None:
+def _refusal(error: click.ClickException | CIAgentError, environment: Mapping[str, str]) -> Refusal:
     message = error.format_message() if isinstance(error, click.ClickException) else str(error)
     told = "\n".join(map(printable, hide_secrets_of(environment)(message).splitlines()))
     place = _place(error, environment) if isinstance(error, InvalidFileError) else None
-    for problem in publish_refusal(kinds, Refusal(told, error.exit_code, place), environment, _print):
-        _print(f"warning: {printable(problem)}")
+    return Refusal(told, error.exit_code, place)
+
+
+def _absolute(path: str) -> str:
+    with suppress(OSError):  # the current folder is gone
+        return os.path.abspath(path)
+    return path
 
 
 def _place(error: InvalidFileError, environment: Mapping[str, str]) -> Place | None:

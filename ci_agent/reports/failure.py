@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ci_agent.json_types import JsonObject
 from ci_agent.reports.outcome import explain_commands, next_steps, why_it_ended
+from ci_agent.reports.refusal import Refusal
 from ci_agent.reports.text import render_text
 from ci_agent.terminal import one_line, printable
 
@@ -20,7 +21,14 @@ def render_failure(document: JsonObject, transcript: Path | None) -> str:
     where = f" in {run['workspace']}" if run else ""
     subject = f"ci-agent failed{where}: {result['reason']}, exit code {result['exit_code']}"
     record = [f"Record     {printable(str(transcript.absolute()))}"] if transcript else []
-    return "\n".join([one_line(subject, _MAX_SUBJECT_CHARS), "", render_text(document), *record])
+    text = render_text(document, transcript=_as_word(transcript))
+    return "\n".join([one_line(subject, _MAX_SUBJECT_CHARS), "", text, *record])
+
+
+def refusal_subject(refusal: Refusal, workspace: str) -> str:
+    """One line, for a run that did not begin or broke off without a record."""
+    subject = f"ci-agent failed in {workspace}: {refusal.reason}, exit code {refusal.exit_code}: {refusal.message}"
+    return one_line(subject, _MAX_SUBJECT_CHARS)
 
 
 def failure_hints(document: JsonObject, transcript: Path | None) -> Iterator[str]:
@@ -28,12 +36,18 @@ def failure_hints(document: JsonObject, transcript: Path | None) -> Iterator[str
     why = why_it_ended(document)
     if why is not None and document["result"]["error"] is None:
         yield f"  Why: {why}"
-    yield from (f"  Next: {step}" for step in next_steps(document))
+    record = _as_word(transcript)
+    yield from (f"  Next: {step}" for step in next_steps(document, record))
     yield from (f"  Why the first denial: {command}" for command in explain_commands(document, 1))
-    if transcript is None:
+    if record is None:
         yield "  With --transcript FILE the record stays, and ci-agent report shows all of it."
     else:
-        yield f"  All of it: ci-agent report {printable(shlex.quote(_shorter(transcript)))}"
+        yield f"  All of it: ci-agent report {printable(record)}"
+
+
+def _as_word(transcript: Path | None) -> str | None:
+    """Of a command line."""
+    return None if transcript is None else shlex.quote(_shorter(transcript))
 
 
 def _shorter(path: Path) -> str:

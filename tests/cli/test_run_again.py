@@ -313,3 +313,32 @@ def test_a_run_that_goes_on_is_no_run_that_was_killed(
     process.communicate(timeout=30)
     assert process.returncode == 143
     assert [name for name in os.listdir(tmp_path / "records") if name.endswith(".journal")] == []
+
+
+def test_the_first_line_of_a_refusal_is_what_a_subject_would_be(
+    run_again: CIAgent, ci_agent: CIAgent, workspace: Path, tmp_path: Path
+) -> None:
+    run_again()
+    lock = tmp_path / "state" / "lock"
+    with lock.open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        busy = run_again().stderr.splitlines()
+    assert busy[0].startswith(f"ci-agent failed in {workspace}: busy, exit code 8: another run holds the lock '{lock}'")
+    assert busy[1] == ""
+    assert busy[2].startswith("ci-agent: another run holds the lock")
+    no_key = run_again("--api-key-file", "gone").stderr.splitlines()
+    assert no_key[0] == (
+        f"ci-agent failed in {workspace}: configuration, exit code 3: "
+        "cannot read the API key file 'gone': No such file or directory"
+    )
+    typo = run_again("--bogus", "--workspace", "/elsewhere").stderr.splitlines()
+    assert typo[0].startswith("ci-agent failed in /elsewhere: usage, exit code 2: No such option '--bogus'.")
+    variable = ci_agent("run", "--bogus", env={"CI_AGENT_QUIET": "true", "CI_AGENT_WORKSPACE": "/w"})
+    assert variable.stderr.startswith("ci-agent failed in /w: usage, exit code 2: ")
+    assert not ci_agent("run", "--bogus").stderr.startswith("ci-agent failed")
+
+
+def test_attack_a_workspace_breaks_out_of_no_line(run_again: CIAgent) -> None:
+    first, *_ = run_again("--bogus", "--workspace", "/a\n::error::b\x1b[2J").stderr.split("\n")
+    assert first.startswith("ci-agent failed in /a ::error::b")
+    assert "\x1b" not in first
