@@ -11,6 +11,9 @@ def tool_names(text: str | None) -> tuple[str, ...] | None:
     if text is None:
         return None
     names = tuple(name.strip() for name in text.split(",") if name.strip())
+    if not names:
+        problem = "it names no tool: leave it out to offer all that the policy can allow, or take the policy deny-all"
+        raise click.BadParameter(problem, param_hint="--tools")
     for name in names:
         if name not in TOOL_NAMES:
             hint = did_you_mean(name, TOOL_NAMES)

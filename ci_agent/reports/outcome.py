@@ -4,6 +4,7 @@ import json
 import shlex
 from collections.abc import Iterator
 from itertools import islice
+from typing import Final
 
 from ci_agent.exit_codes import EXIT_CODES, ExitName, exit_name
 from ci_agent.json_types import JsonObject
@@ -11,6 +12,9 @@ from ci_agent.reports.calls import MAX_REASON_CHARS, counts_of, same_problems, s
 from ci_agent.spelling import counted
 from ci_agent.terminal import one_line, printable
 from ci_agent.transcript.document import document_digest
+
+_DENIED_BY_THE_RUN: Final = frozenset({"not_offered", "limit"})
+"""Codes of decisions."""
 
 _MAX_COMMAND_CHARS = 300
 _MAX_ERROR_CHARS = 1_000
@@ -74,8 +78,9 @@ def answer_heading(document: JsonObject) -> str:
     return "Answer, cut off at its maximum length" if said and said[-1]["stop_reason"] == "length" else "Answer"
 
 
-def next_steps(document: JsonObject) -> Iterator[str]:
-    """What a person can do next, a line each."""
+def next_steps(document: JsonObject, transcript: str | None = None) -> Iterator[str]:
+    """What a person can do next, a line each. `transcript`: where the document is, as a word of a command; None: nobody
+    knows."""
     name, retryable = exit_row(document), document["result"]["error_retryable"]
     if name == "provider" and retryable is not None:
         yield "Running again later can help." if retryable else "Running again will not help by itself."
@@ -83,7 +88,8 @@ def next_steps(document: JsonObject) -> Iterator[str]:
         yield EXIT_CODES[name].advice
     if name == "denied" and any(_is_denied_by_default(call) for call in document["tool_calls"]):
         policy = shlex.quote(document["policy"]["name"]) if document["policy"] else "FILE"
-        yield f"Rules for what no rule allows: `ci-agent policy suggest --policy {printable(policy)} TRANSCRIPT`."
+        record = "TRANSCRIPT" if transcript is None else printable(transcript)
+        yield f"Rules for what no rule allows: `ci-agent policy suggest --policy {printable(policy)} {record}`."
 
 
 def _is_denied_by_default(call: JsonObject) -> bool:
@@ -121,8 +127,10 @@ def explain_commands(document: JsonObject, max_commands: int = _MAX_COMMANDS) ->
 
 
 def explain_command(call: JsonObject, policy: str) -> str | None:
-    """The command that explains a call's decision; None when it would be long or not what it looks like."""
-    if call["arguments"] is None:
+    """The command that explains a call's decision; None when it would be long or not what it looks like, and when the
+    run denied the call and not its policy, which `explain` asks."""
+    decision = call["decision"]
+    if call["arguments"] is None or (decision is not None and decision["code"] in _DENIED_BY_THE_RUN):
         return None
     arguments = json.dumps(call["arguments"], ensure_ascii=False)
     words = ("--policy", policy, "--tool", call["tool"], "--args", arguments)

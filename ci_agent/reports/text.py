@@ -44,11 +44,14 @@ _MAX_CALLS_IN_SIGHT = 20
 _MAX_NAMED_AGAIN = 3
 
 
-def render_text(document: JsonObject, *, color: bool = False, columns: int | None = None) -> str:
+def render_text(
+    document: JsonObject, *, color: bool = False, columns: int | None = None, transcript: str | None = None
+) -> str:
     """Several lines, the last without an end. None begins with text of a model or a tool, and nothing in them
     controls a terminal or commands a CI runner; colours only when asked for.
 
     `columns`: the width that calls are fitted to. Without it each call is one line, however long its reason.
+    `transcript`: where the document is, as a word of a command.
     """
     paint = partial(_painted, color=color)
     sections = (
@@ -56,7 +59,7 @@ def render_text(document: JsonObject, *, color: bool = False, columns: int | Non
         _calls(document["tool_calls"], paint, columns),
         _answer(document, paint),
         _notes(document["notes"], paint),
-        _outcome(document, paint, columns),
+        _outcome(document, paint, columns, transcript),
     )
     return "\n\n".join("\n".join(lines) for section in sections if (lines := list(section)))
 
@@ -107,7 +110,7 @@ def _notes(notes: Sequence[JsonObject], paint: Paint) -> Iterator[str]:
         yield f"  {note['at']}  {short(note['about'], MAX_TOOL_CHARS)}  {short(note['text'], MAX_REASON_CHARS)}"
 
 
-def _outcome(document: JsonObject, paint: Paint, columns: int | None) -> Iterator[str]:
+def _outcome(document: JsonObject, paint: Paint, columns: int | None, transcript: str | None) -> Iterator[str]:
     yield f"{paint('Usage', _BOLD)}    {usage_text(document['usage'])}"
     yield f"{paint('Outcome', _BOLD)}  {conclusion(document)}"
     why = why_it_ended(document)
@@ -115,7 +118,7 @@ def _outcome(document: JsonObject, paint: Paint, columns: int | None) -> Iterato
         yield f"  Why: {why}"
     yield from (f"  {caveat}" for caveat in caveats(document))
     yield from _named_again(document, columns)
-    yield from (f"  Next: {step}" for step in next_steps(document))
+    yield from (f"  Next: {step}" for step in next_steps(document, transcript))
     yield from (f"  Why the first denial: {command}" for command in explain_commands(document, 1))
 
 

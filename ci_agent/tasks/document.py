@@ -59,7 +59,7 @@ class TaskDocument(FileModel):
     """PROVIDER:MODEL."""
     fallback_models: list[Word] | None = None
     thinking: Literal["off", "minimal", "low", "medium", "high"] | None = None
-    tools: list[str] | None = None
+    tools: Annotated[list[str], Field(min_length=1)] | None = None
     """The tools to offer; without it all that the policy can allow."""
     limits: TaskLimits = TaskLimits()
     context_files: list[Word] | None = None

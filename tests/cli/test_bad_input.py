@@ -63,6 +63,8 @@ def flags(options: dict[str, str]) -> list[str]:
         ({"--output-schema": "broken.json"}, 3, "output schema 'broken.json' is not JSON"),
         ({"--output-schema": "list.json"}, 3, "output schema 'list.json' is not a JSON object"),
         ({"--output-schema": "schema.json"}, 3, "schema.json: output schema is wrong at $.type"),
+        ({"--tools": ""}, 2, "--tools: it names no tool: leave it out to offer all that the policy can allow"),
+        ({"--tools": " , "}, 2, "--tools: it names no tool: leave it out to offer all that the policy can allow"),
         ({"--tools": "read,grpe"}, 2, "there is no tool 'grpe'; did you mean 'grep'?"),
         ({"--max-turns": "0"}, 2, "0 is not in the range"),
         ({"--max-cost-usd": "2"}, 3, "the price of scripted:script.yaml is not known, so the run cannot be limited to"),

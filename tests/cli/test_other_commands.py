@@ -79,9 +79,9 @@ def test_the_fields_of_the_items_of_a_list_are_shown(ci_agent: Any) -> None:
 def test_a_denial_by_default_is_answered_with_the_command_that_proposes_rules(ci_agent: Any, script: Write) -> None:
     model = script("turns: [{tool_calls: [{name: bash, arguments: {command: id}}]}, {text: Ok.}]")
     done = ci_agent("run", "--policy", "read-only", "--model", model, "--transcript", "t.json", "Go.")
-    said = "Rules for what no rule allows: `ci-agent policy suggest --policy read-only TRANSCRIPT`."
-    assert f"  Next: {said}\n" in done.stderr
-    assert said in ci_agent("report", "t.json", "--format", "markdown").stdout
+    said = "Rules for what no rule allows: `ci-agent policy suggest --policy read-only {}`."
+    assert f"  Next: {said.format('t.json')}\n" in done.stderr
+    assert said.format("TRANSCRIPT") in ci_agent("report", "t.json", "--format", "markdown").stdout
     assert ci_agent("policy", "suggest", "--policy", "read-only", "t.json").returncode == 0
 
 

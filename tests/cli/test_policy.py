@@ -230,11 +230,17 @@ def test_explain_asks_whether_another_tool_was_meant(ci_agent: Any, policy: Writ
     assert (done.returncode, done.stderr) == (0, "note: bsh is no built-in tool; did you mean bash?\n")
     known = ci_agent("policy", "explain", "--policy", policy(RULES), "--tool", "bash", "--args", '{"command": "ls"}')
     assert known.stderr == ""
+    bare = ci_agent("policy", "explain", "--policy", policy(RULES), "--tool", "bsh", "ls")
+    assert (bare.returncode, "and 'bsh' is none; did you mean 'bash'?\n" in bare.stderr) == (2, True)
+    other = ci_agent("policy", "explain", "--policy", policy(RULES), "--tool", "x__y", "ls")
+    assert (other.returncode, "and 'x__y' is none. Give --args.\n" in other.stderr) == (2, True)
 
 
 def test_explain_shows_how_arguments_are_written(ci_agent: Any, policy: Write) -> None:
-    done = ci_agent("policy", "explain", "--policy", policy(RULES), "--tool", "bash", "--args", "npm test")
-    assert done.stderr == """note: --args takes a JSON object, such as '{"command": "npm test"}'\n"""
+    for given, shown in (("npm test", "npm test"), ("7", "7"), ("", "")):
+        done = ci_agent("policy", "explain", "--policy", policy(RULES), "--tool", "bash", "--args", given)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert f"""--args takes a JSON object, such as '{{"command": "{shown}"}}'\n""" in done.stderr
 
 
 def test_a_shipped_policy_is_shown_as_it_stands(ci_agent: Any) -> None:

@@ -253,6 +253,16 @@ def test_quiet_is_silent_on_success_and_loud_on_failure(ci_agent: Any, script: W
     )
     assert (bad.returncode, bad.stdout) == (4, "")
     assert "no key" in bad.stderr
+    model = script("turns: [{tool_calls: [{name: bash, arguments: {command: ls}}]}, {text: hi}]")
+    denied = ci_agent("run", "--quiet", "--policy", "read-only", "--model", model, "--transcript", "t.json", "Go.")
+    assert "`ci-agent policy suggest --policy read-only t.json`" in denied.stderr
+
+
+def test_a_denial_by_the_run_is_not_said_to_be_explained_by_the_policy(ci_agent: Any, script: Write) -> None:
+    model = script("turns: [{tool_calls: [{name: ls, arguments: {}}]}, {text: hi}]")
+    done = ci_agent("run", "--policy", "read-only", "--tools", "read", "--model", model, "Go.")
+    assert (done.returncode, "not_offered" in done.stderr) == (5, True)
+    assert "Why the first denial" not in done.stderr
 
 
 def test_the_log_of_a_failed_run_ends_in_why_and_what_to_do(ci_agent: Any, script: Write) -> None:
@@ -264,8 +274,11 @@ def test_the_log_of_a_failed_run_ends_in_why_and_what_to_do(ci_agent: Any, scrip
             "denied, exit code 5 (1 call was denied and not one succeeded, which --fail-on-denied all makes a "
             "failure); 1 call (1 denied); 0 tokens in, 0 out; cost unknown"
         ),
-        "  Next: If a denied call is wanted, ask `ci-agent policy explain`: it says why, and shows the smallest rule for it.",
-        "  Next: Rules for what no rule allows: `ci-agent policy suggest --policy read-only TRANSCRIPT`.",
+        (
+            "  Next: If a denied call is wanted, ask `ci-agent policy explain`: it says why, and shows the smallest "
+            "rule for it."
+        ),
+        "  Next: Rules for what no rule allows: `ci-agent policy suggest --policy read-only 'a b.json'`.",
         '  Why the first denial: ci-agent policy explain --policy read-only --tool bash --args \'{"command": "ls"}\'',
         "  All of it: ci-agent report 'a b.json'",
     ]

@@ -157,6 +157,7 @@ HEAD = "task: 1\npolicy: review\n"
         (HEAD + "prompt: x\ntools: [read, reed]\n", "4:15: there is no tool 'reed'; did you mean 'read'?"),
         (HEAD + 'prompt: x\ntools: ["read,ls"]\n', "4:9: there is no tool 'read,ls'"),
         (HEAD + "prompt: x\nreports: {junti: a}\n", "4:11: there is no report 'junti'; did you mean 'junit'?"),
+        (HEAD + "prompt: x\ntools: []\n", "4:8: must not be empty"),
         (HEAD + 'prompt: x\nreports: {junit: ""}\n', "4:18: must not be empty"),
         (HEAD + 'prompt: x\nanswer_file: ""\n', "4:14: must not be empty"),
         (HEAD + 'prompt: x\ncontext_files: [""]\n', "4:17: must not be empty"),

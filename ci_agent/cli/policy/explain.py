@@ -15,11 +15,11 @@ from ci_agent.explain import explain_call
 from ci_agent.hooks import Decision
 from ci_agent.json_types import Json, parse_json
 from ci_agent.policy.decide import Policy
-from ci_agent.policy.file.calls import expand_call
+from ci_agent.policy.file.calls import BUILTIN_TOOLS, expand_call
 from ci_agent.policy.suggest import smallest_rules
 from ci_agent.ready_policy import load_policy
 from ci_agent.reports.decision import render_decision
-from ci_agent.spelling import nearest
+from ci_agent.spelling import did_you_mean, nearest
 from ci_agent.strict_yaml import Place, raise_problems
 from ci_agent.terminal import printable, shortened
 from ci_agent.text_files import read_text_file
@@ -81,7 +81,7 @@ def explain_command(  # noqa: PLR0913, PLR0917 - one for each option
     offered = tool_names(tools)
     if calls is None:
         _note_unknown([tool or ""], known)
-        _note_no_json(tool or "", arguments or "")
+        _refuse_word(tool or "", arguments or "")
         decisions = [explain_call(policy, known, tool or "", arguments or "", offered)]
         _show(decisions[0], output_format)
         if output_format == "text" and decisions[0].code == "default":
@@ -99,10 +99,11 @@ def _of_value(value: str, tool: str | None, arguments: str | None, calls: str | 
     """The tool, and its arguments as a model would send them."""
     if arguments is not None or calls is not None:
         raise click.UsageError("Give a bare value, or --args, or --calls: each of them says which call is meant.")
-    try:
-        return tool or "bash", json.dumps(expand_call(tool or "bash", value))
-    except ValueError as error:
-        raise click.UsageError(f"{error}. Give --args.") from error
+    name = tool or "bash"
+    if name not in BUILTIN_TOOLS:
+        hint = did_you_mean(name, BUILTIN_TOOLS) or ". Give --args."
+        raise click.UsageError(f"A bare value stands for an argument of a built-in tool, and {name!r} is none{hint}")
+    return name, json.dumps(expand_call(name, value))
 
 
 def _note_unknown(names: Iterable[str], tools: Collection[str]) -> None:
@@ -113,14 +114,12 @@ def _note_unknown(names: Iterable[str], tools: Collection[str]) -> None:
             click.echo(f"note: {printable(name)} is no built-in tool; did you mean {meant}?", err=True)
 
 
-def _note_no_json(tool: str, arguments: str) -> None:
-    """A model that sends this is denied; a person has probably forgotten the braces."""
-    try:
-        parse_json(arguments)
-    except ValueError:
+def _refuse_word(tool: str, arguments: str) -> None:
+    """Broken JSON is decided as in a run; who gives a mere word has forgotten the braces."""
+    if not arguments.lstrip().startswith(("{", "[")):
         key = {"bash": "command", "fetch": "url"}.get(tool, "path")
         meant = shortened(json.dumps({key: arguments[:100]}), 100)
-        click.echo(f"note: --args takes a JSON object, such as {printable(shlex.quote(meant))}", err=True)
+        raise click.UsageError(f"--args takes a JSON object, such as {printable(shlex.quote(meant))}")
 
 
 def _read_calls(file: str) -> list[_Call]:
