@@ -68,6 +68,13 @@ else
   [ -z "$INPUT_PROMPT" ] || [ -z "$prompt_file" ] || fail "the inputs prompt and prompt-file: give one of them"
 fi
 
+# What extra-args or a file of options say besides, only the command itself knows.
+if [ "$INPUT_EXTRA_ARGS" = "[]" ] && [ -z "${CI_AGENT_CONFIG:-}${CI_AGENT_TASK:-}" ]; then
+  [ -n "${CI_AGENT_POLICY:-}" ] || fail "neither the input task nor the input policy is given: name a task's file, or a policy"
+  [ -n "${CI_AGENT_MODEL:-}" ] || fail "neither the input task nor the input model is given: name a task's file, or a model"
+  [ -n "$INPUT_PROMPT$prompt_file" ] || fail "none of the inputs task, prompt and prompt-file is given: give one of them"
+fi
+
 [ -n "$CI_AGENT_TRANSCRIPT" ] || args+=(--transcript "$(mktemp -d "$RUNNER_TEMP/ci-agent-XXXXXXXX")/transcript.json")
 
 lines() { # each line of $2 behind the flag $1

@@ -45,6 +45,7 @@ def test_attack_find_the_key_in_what_the_step_starts(tmp_path: Path, exported: s
         "RUNNER_TEMP": str(temporary),
         "CI_AGENT_ACTION": str(RUN.parent.parent),
         "CI_AGENT_TRANSCRIPT": "",
+        "CI_AGENT_TASK": "task.yaml",
         **{f"INPUT_{name}": "" for name in names},
         "INPUT_EXTRA_ARGS": "[]",
         "INPUT_PYTHON": str(spy),

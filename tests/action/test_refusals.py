@@ -105,3 +105,25 @@ def test_inputs_of_which_one_would_be_dropped_are_refused(
 ) -> None:
     done = step({"PYTHON": python}, {"INPUT_PROMPT": "", "INPUT_TASK_FILES": "", "INPUT_TASK_INPUTS": "", **inputs})
     assert (done.returncode, done.stderr) == (3, f"ci-agent: {problem}\n")
+
+
+@pytest.mark.parametrize(
+    ("inputs", "problem"),
+    [
+        ({}, "neither the input task nor the input policy is given: name a task's file, or a policy"),
+        (
+            {"CI_AGENT_POLICY": "p"},
+            "neither the input task nor the input model is given: name a task's file, or a model",
+        ),
+        (
+            {"CI_AGENT_POLICY": "p", "CI_AGENT_MODEL": "m"},
+            "none of the inputs task, prompt and prompt-file is given: give one of them",
+        ),
+    ],
+)
+def test_inputs_that_every_run_needs_are_named_as_inputs(
+    step: Step, python: str, inputs: Mapping[str, str], problem: str
+) -> None:
+    empty = {"INPUT_PROMPT": "", "INPUT_TASK_FILES": "", "INPUT_TASK_INPUTS": "", "CI_AGENT_TRANSCRIPT": ""}
+    done = step({"PYTHON": python}, {**empty, **inputs})
+    assert (done.returncode, done.stderr) == (3, f"ci-agent: {problem}\n")

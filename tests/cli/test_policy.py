@@ -222,6 +222,8 @@ def test_list_and_schema_speak_to_programs_and_to_people(ci_agent: Any) -> None:
     assert {one["name"] for one in listed} >= {"read-only", "review", "deny-all"}
     assert all(set(one) == {"name", "description", "sha256"} for one in listed)
     text = ci_agent("policy", "schema", "--format", "text").stdout
+    assert "\n  max_chars       Characters of each body" in text
+    assert "\n  max_title_chars Characters of each title" in text
     assert "\n  on_denied      What a denial does to the run" in text
 
 

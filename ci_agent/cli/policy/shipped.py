@@ -10,6 +10,9 @@ from ci_agent.policy.file.document import policy_schema
 from ci_agent.policy.file.shipped import shipped_policy_names, shipped_policy_path
 from ci_agent.ready_policy import load_policy
 
+_KEY_WIDTH = 14
+"""Of the column of keys, unless one needs more."""
+
 
 @click.command("schema", epilog="Example: ci-agent policy schema > policy.schema.json")
 @click.option(
@@ -58,5 +61,6 @@ def _described(schema: JsonObject) -> Iterator[str]:
     for name, part in parts.items():
         keys = part.get("properties", {})
         if keys:
+            width = max(_KEY_WIDTH, *map(len, keys))
             yield f"{name}:"
-            yield from (f"  {key:<14} {about.get('description', '')}".rstrip() for key, about in keys.items())
+            yield from (f"  {key:<{width}} {about.get('description', '')}".rstrip() for key, about in keys.items())
