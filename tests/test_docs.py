@@ -1,13 +1,15 @@
 """The reference pages are true: what they show loads, every key is there, and every call is decided as they say."""
 
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 from pydantic import BaseModel
 
 import ci_agent
-from ci_agent import load_policy
+from ci_agent import RunSettings, load_policy, run
 from ci_agent.policy.checks.checkup import run_own_tests
 from ci_agent.policy.file.calls import expand_call
 from ci_agent.policy.file.document import (
@@ -97,3 +99,18 @@ def test_every_key_of_a_policy_is_in_its_example(model: type[BaseModel]) -> None
 def test_every_key_of_a_script_is_in_its_example(model: type[BaseModel]) -> None:
     example = blocks("script")[0]
     assert [key for key in model.model_fields if not re.search(rf"\b{key}:", example)] == []
+
+
+JQ_LINES = re.findall(r"^jq -r '(.*)' t\.json$", (DOCS / "transcript.md").read_text(), re.MULTILINE)
+
+
+@pytest.mark.skipif(shutil.which("jq") is None, reason="jq is not installed")
+def test_the_lines_for_jq_tell_of_a_record_what_the_page_says(workspace: Path) -> None:
+    script = workspace / "script.yaml"
+    calls = "{name: bash, arguments: {command: git push}}, {name: read, arguments: {path: README.md}}"
+    script.write_text(f"turns: [{{tool_calls: [{calls}]}}, {{text: No.}}]")
+    policy = load_policy(text="policy: 1\nrules: [{id: no-push, deny: bash, command: git push}]", workspace=workspace)
+    record = workspace.parent / "t.json"
+    run(RunSettings(prompt="Go.", policy=policy, model=f"scripted:{script}", environment={}, transcript=record))
+    told = [subprocess.check_output(["jq", "-r", line, record], text=True).splitlines() for line in JQ_LINES]
+    assert told == [["1 bash no-push", "2 read default"], ["5 2 denied, 0 failed"]]
