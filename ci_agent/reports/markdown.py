@@ -54,11 +54,13 @@ _COLUMNS = ("call", "status", "what", "why", "rule")
 
 def render_markdown(document: JsonObject) -> str:
     """At most `MAX_SUMMARY_BYTES` of UTF-8, the last line with its end; what is left out is said in its place."""
+    went_well = document["result"]["exit_code"] == 0
     sections = (
         _outcome(document),
-        _next(document),
+        *(() if went_well else [_next(document)]),
         _problems(document),
         _answer(document),
+        *([_next(document)] if went_well else ()),
         _facts(document),
         _outputs(document),
         _all_calls(document["tool_calls"]),

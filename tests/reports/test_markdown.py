@@ -229,3 +229,12 @@ def test_attack_hostile_text_stays_behind_fences_and_in_code(records: Any, hosti
 def test_a_known_cost_is_shown(records: Any) -> None:
     usage = {"input_tokens": 1, "output_tokens": 2, "cache_read_tokens": 0, "cache_write_tokens": 0, "cost_usd": 0.5}
     assert "\n1 tokens in, 2 out; 0.5000 USD\n" in render_markdown(records.transcript([], usage=usage))
+
+
+@pytest.mark.parametrize(("code", "headings"), [(0, ["Answer", "What to do next"]), (5, ["What to do next", "Answer"])])
+def test_what_to_do_next_comes_first_only_when_the_run_failed(code: int, headings: list[str], records: Any) -> None:
+    denied = records.call(1, "ls", {}, "denied", "no", decision=records.decision("deny", "default", "no"))
+    result = records.result("completed" if code == 0 else "denied", code) | {"final_text": "Done."}
+    report = render_markdown(records.transcript([denied], result=result))
+    found = re.findall(r"^### (Answer|What to do next)$", report, re.MULTILINE)
+    assert found == headings
