@@ -23,7 +23,5 @@ def advice(unknown: UnknownFact, facts: Sequence[Fact]) -> str:
     if any(command[:1] == ["mktemp"] for command in commands):
         return "Name the file yourself, in a folder that the rules let you write, in place of what mktemp prints"
     if any(command in (["git", "describe"], ["git", "tag"]) for command in commands) and " of git" in why:
-        return (
-            'A tag may begin with a dash: begin the revision with refs/tags/, end with -- ("refs/tags/$t..HEAD" --)'
-        )
+        return 'A tag may begin with a dash: begin the revision with refs/tags/, end with -- ("refs/tags/$t..HEAD" --)'
     return "Spell the value, or print it by a call of its own and spell it in the next"
