@@ -15,6 +15,7 @@ from ci_agent.errors import ConfigurationError
 from ci_agent.providers.table import parse_model
 from ci_agent.starter.base import find_base
 from ci_agent.starter.source import PLACEHOLDER, installed_source
+from ci_agent.tasks.revisions import is_in_a_repository
 
 System: TypeAlias = Literal["github", "gitlab", "none"]
 
@@ -48,6 +49,8 @@ def init_command(folder: Path, ci: System | None, model: str, *, dry_run: bool) 
             click.echo(f"It has no job for this task yet. Add:\n\n{text}")
     if system == "none":
         click.echo("No CI system was found: --ci github or --ci gitlab writes its workflow.")
+    if not is_in_a_repository(folder):
+        click.echo("No git repository is here, and the task asks for a revision to compare with: make one, and commit.")
     there = "" if folder == Path() else f"cd {shlex.quote(str(folder))}; "
     click.echo(f"Next: {there}ci-agent policy check policies/review.yml; ci-agent doctor --task tasks/review.yaml")
     return 0

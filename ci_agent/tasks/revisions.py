@@ -16,7 +16,7 @@ def require_revisions(
 ) -> None:
     """ConfigurationError for an input of the type `revision` that is no commit in the workspace's repository."""
     asked = [name for name, spec in inputs.items() if spec.type == "revision"]
-    if asked and not _is_in_a_repository(workspace):
+    if asked and not is_in_a_repository(workspace):
         raise ConfigurationError(
             f"{file} needs the history of {os.path.abspath(workspace)!r} for its input {asked[0]}, and no git "
             "repository is there: run it in a clone, or name one with --workspace"
@@ -29,7 +29,8 @@ def require_revisions(
             )
 
 
-def _is_in_a_repository(folder: Path) -> bool:
+def is_in_a_repository(folder: Path) -> bool:
+    """Whether the folder, which need not be there yet, lies in a working tree of git."""
     here = folder.resolve()
     return any(os.path.lexists(above / ".git") for above in (here, *here.parents))
 

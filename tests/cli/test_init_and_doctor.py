@@ -254,3 +254,10 @@ def test_a_revision_that_is_not_there_is_missing_for_doctor_and_run(
     git(workspace, "-c", "user.name=x", "-c", "user.email=x@x", "commit", "-q", "--allow-empty", "-m", "x")
     assert ci_agent("run", "--task", task, "--input", "what=HEAD").returncode == 0
     assert ci_agent("run", "--task", task, "--input", "what=--help").returncode == 3
+
+
+def test_init_says_that_a_folder_is_no_repository(ci_agent: CIAgent, workspace: Path) -> None:
+    said = "No git repository is here, and the task asks for a revision to compare with"
+    assert said in ci_agent("init", "new/folder").stdout
+    (workspace / ".git").mkdir()
+    assert said not in ci_agent("init", "other").stdout
