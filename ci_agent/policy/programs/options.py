@@ -23,6 +23,9 @@ _DATA_BEHIND_THE_FIRST = frozenset({"printf"})
 
 _SHORT_CLUSTER = re.compile(r"-[A-Za-z]{1,4}")
 
+_LOOK_TWICE = ("git archive", "openssl ")
+"""Programs that may take the value of one option for another option."""
+
 _MAX_REPEATS = 2
 """How often a letter of one cluster is noted: none means more when it is there more often."""
 
@@ -250,8 +253,11 @@ def _add(parsed: Parsed, words: Sequence[Word], found: Found) -> int:
 
 
 def _note_value(parsed: Parsed, value: Word, position: int) -> None:
-    if value.kind == "literal" and len(value.text) > 1 and value.text[0] == "-":
-        _note_option_as_value(parsed, value.text, position)
+    if parsed.profile.name.startswith(_LOOK_TWICE):
+        if value.kind == "literal" and len(value.text) > 1 and value.text[0] == "-":
+            _note_option_as_value(parsed, value.text, position)
+        elif value.kind != "literal" and not value.pipe and not value.prefix:
+            _doubt(parsed, value)
     if value.splits and _matters(parsed.profile):
         parsed.problem = parsed.problem or _splitting(value)
     if value.kind == "glob" and parsed.profile.harmful:
