@@ -17,10 +17,8 @@ _Found: TypeAlias = tuple[Place, str]
 
 def require_named_things(document: TaskDocument, read: YamlDocument) -> None:
     """Raise one InvalidFileError that says of each thing which is not there where it is named."""
-    raise_problems(
-        read.file,
-        [*_models(document, read), *_tools(document, read), *_reports(document, read), *_schema(document, read)],
-    )
+    checks = (_models, _tools, _reports, _schema, _results)
+    raise_problems(read.file, [found for check in checks for found in check(document, read)])
 
 
 def _models(document: TaskDocument, read: YamlDocument) -> Iterator[_Found]:
@@ -50,6 +48,14 @@ def _schema(document: TaskDocument, read: YamlDocument) -> Iterator[_Found]:
             check_output_schema(document.output_schema)
         except ConfigurationError as error:
             yield read.place(("output_schema",)), str(error)
+
+
+def _results(document: TaskDocument, read: YamlDocument) -> Iterator[_Found]:
+    reports = ((("reports", name), file) for name, file in (document.reports or {}).items())
+    files = (("transcript",), document.transcript), (("answer_file",), document.answer_file), *reports
+    for path, file in files:
+        if file == "-":
+            yield read.place(path), "it would be a file of that name and not stdout: write /dev/stdout, or another name"
 
 
 def _unknown(what: str, name: str, known: Collection[str]) -> str:
