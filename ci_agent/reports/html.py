@@ -25,7 +25,7 @@ from ci_agent.reports.calls import (
     tool_name,
 )
 from ci_agent.reports.calls import what_went_wrong as reason_of
-from ci_agent.reports.outcome import conclusion, next_steps, usage_text, why_it_ended
+from ci_agent.reports.outcome import caveats, conclusion, next_steps, usage_text, why_it_ended
 from ci_agent.reports.timeline import timeline_of
 from ci_agent.spelling import counted
 from ci_agent.terminal import inert_json, printable
@@ -108,6 +108,7 @@ def _outcome(document: JsonObject) -> Iterator[str]:
     told = why_it_ended(document)
     if told:
         yield f"<p>{escape(told)}</p>"
+    yield from (f"<p>⚠️ {escape(caveat)}</p>" for caveat in caveats(document))
     if meaning:
         yield f'<p class="soft">{_prose(f"{meaning[0].upper()}{meaning[1:]}.")}</p>'
     yield from (f'<p class="soft">{_prose(step)}</p>' for step in next_steps(document))

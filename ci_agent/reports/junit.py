@@ -20,7 +20,7 @@ from ci_agent.reports.calls import (
     tool_name,
     what_went_wrong,
 )
-from ci_agent.reports.outcome import conclusion, next_steps, usage_text, why_it_ended
+from ci_agent.reports.outcome import caveats, conclusion, next_steps, usage_text, why_it_ended
 from ci_agent.terminal import inert_lines
 
 _ELEMENTS: Final = {"denied": "failure", "error": "error", "unknown": "error", "cancelled": "skipped"}
@@ -126,7 +126,8 @@ def _summary(document: JsonObject) -> str:
     shown = "No answer" if answer is None else answer[:_MAX_ANSWER_CHARS]
     cut = f"\n(cut: it has {len(answer):,} characters)" if answer and len(answer) > _MAX_ANSWER_CHARS else ""
     counts = counts_of(document["tool_calls"]) or "no calls"
-    return f"{conclusion(document)}\n{counts}; {usage_text(document['usage'])}\n\n{shown}{cut}"
+    told = "\n".join([conclusion(document), *caveats(document)])
+    return f"{told}\n{counts}; {usage_text(document['usage'])}\n\n{shown}{cut}"
 
 
 def _element(name: str, attributes: Mapping[str, object], text: str = "", *, body: str = "") -> str:

@@ -121,3 +121,10 @@ def test_what_a_command_answered_with_its_exit_status_passes_when_the_run_ended_
     )
     bad = render_junit(records.transcript(calls, result=records.result("completed", 1)))
     assert 'failures="0" errors="3"' in bad
+
+
+def test_what_makes_the_record_doubtful_stands_beside_the_cases(records: Any) -> None:
+    document = records.transcript([], result=records.result("completed", 0))
+    document["result"]["exit_code"] = 1
+    beside = parsed(document).findtext("system-out") or ""
+    assert "\nIt was changed after it was written: what it says need not be what happened.\n" in beside

@@ -172,3 +172,18 @@ def test_a_thousand_problems_alike_are_one_line(records: Any) -> None:
     page = render_html(records.transcript(calls))
     assert page.count('<li><span class="status error">') == 1
     assert '<a href="#call-1"><code>ls x</code></a> 1,000 times' in page
+
+
+def test_what_makes_the_record_doubtful_stands_above_the_facts(records: Any) -> None:
+    document = records.transcript([])
+    document["integrity"] |= {"problems": ["line 3: <cut>"]}
+    document["result"]["exit_code"] = 1
+    head, _, _ = render_html(document).partition('<dl class="facts">')
+    assert "<p>⚠️ It was changed after it was written: what it says need not be what happened.</p>" in head
+    assert "<p>⚠️ The journal was damaged: line 3: &lt;cut&gt;</p>" in head
+
+
+def test_blanks_of_a_reason_are_kept_and_numbers_have_room(records: Any) -> None:
+    page = render_html(records.transcript([records.call(1, "edit", {}, "error", "no such text: '    if b:'")]))
+    assert "no such text: &#x27;    if b:&#x27;</span></li>" in page
+    assert ".problems .soft { white-space: pre-wrap; }" in page
