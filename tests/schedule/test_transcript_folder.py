@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ci_agent.schedule.transcript_folder import new_transcript, remove_old_transcripts
+from ci_agent.schedule.transcript_folder import new_transcript, recover_killed_runs, remove_old_transcripts
 
 NAMES = [f"2026-01-0{day}T04-17-00.000000Z-0000000{day}.json" for day in range(1, 6)]
 
@@ -78,3 +78,16 @@ def test_attack_nothing_but_own_records_is_touched(folder: Path, tmp_path: Path)
     remove(folder, 1)
     assert sorted(os.listdir(folder)) == sorted([*others, NAMES[-1], directory, link])
     assert (folder / directory / "canary").read_text() == "canary"
+
+
+def test_a_journal_that_cannot_be_used_is_said_and_no_other_is_looked_at(folder: Path) -> None:
+    name = "2026-01-06T04-17-00.000000Z-00000006.json.journal"
+    (folder / "notes.json.journal").write_text("mine")
+    (folder / f"{NAMES[0]}.journal").symlink_to(folder / "notes.json.journal")
+    (folder / f"{NAMES[1]}.journal").write_text("kept beside its document")
+    (folder / name).write_text("")
+    assert list(recover_killed_runs(folder)) == []
+    os.link(folder / name, folder / "another")
+    (line,) = recover_killed_runs(folder)
+    assert line.startswith(f"an earlier run was killed, and there is no record of it but '{folder / name}': ")
+    assert "is no journal that this user's runs have made" in line

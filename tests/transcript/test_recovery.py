@@ -20,10 +20,11 @@ from ci_agent.json_types import JsonObject, parse_json
 from ci_agent.transcript.document import build_document
 from ci_agent.transcript.journal import Journal, read_journal
 from ci_agent.transcript.journal_lines import JournalContents, read_lines
-from ci_agent.transcript.place import find_place, open_journal
+from ci_agent.transcript.place import find_place, open_journal, recover_killed
 from ci_agent.transcript.recorder import Recorder
 from ci_agent.transcript.records import document_problems
 from ci_agent.transcript.recovery import only_valid, recover
+from ci_agent.transcript.room import KEPT_BYTES, Room
 from ci_agent.transcript.verify import verify
 
 StartRecording = Callable[[Journal], Recorder]
@@ -240,7 +241,7 @@ from ci_agent.events import *
 from ci_agent.hooks import ToolCallOutcome
 from ci_agent.messages import *
 from ci_agent.provider import Model
-from ci_agent.transcript.place import find_place, open_journal
+from ci_agent.transcript.place import find_place, open_journal, recover_killed
 from ci_agent.transcript.recorder import Recorder
 from ci_agent.transcript.redact import Redactor
 from ci_agent.transcript.run_facts import RunStart
@@ -333,3 +334,44 @@ def test_a_recovered_document_does_not_verify_as_complete(record_until: RecordUn
     assert [str(problem) for problem in verify(recover(transcript))] == [
         "its run did not come to its end: records after the last may be missing"
     ]
+
+
+def test_room_that_is_set_aside_goes_when_the_document_is_made(record_until: RecordUntil) -> None:
+    transcript = record_until(lambda event: isinstance(event, ToolExecutionEnd))
+    journal = transcript.with_name("t.json.journal")
+    with journal.open("r+b") as file:
+        room = Room(file.fileno())
+        room.keep(0)
+        before = journal.stat()
+        if before.st_blocks * 512 < KEPT_BYTES:
+            pytest.skip("this file system keeps no room for a file")
+        content = file.read()
+        recover(transcript)
+        assert journal.stat().st_blocks * 512 < KEPT_BYTES
+    assert journal.read_bytes() == content
+
+
+def test_of_a_folder_of_records_a_killed_run_gets_its_document_and_its_journal_goes(record_until: RecordUntil) -> None:
+    transcript = record_until(lambda event: isinstance(event, ToolExecutionEnd))
+    assert recover_killed(transcript) == transcript
+    assert parse_json(transcript.read_text())["result"]["reason"] == "unknown"
+    assert os.listdir(transcript.parent) == ["t.json"]
+    assert recover_killed(transcript) is None
+
+
+def test_a_journal_that_was_damaged_stays_beside_the_document_and_is_told_of_once(record_until: RecordUntil) -> None:
+    transcript = record_until(lambda event: isinstance(event, ToolExecutionEnd))
+    journal = transcript.with_name("t.json.journal")
+    first, *others = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join([first, b"garbage\n", *others]))
+    assert recover_killed(transcript) == transcript
+    assert sorted(os.listdir(transcript.parent)) == ["t.json", "t.json.journal"]
+    assert recover_killed(transcript) is None
+
+
+@pytest.mark.parametrize("content", [b"", b"garbage\n", b'{"seq":1,"prev":"000'])
+def test_what_is_no_journal_of_a_run_is_left_alone(content: bytes, tmp_path: Path) -> None:
+    journal = tmp_path / "t.json.journal"
+    journal.write_bytes(content)
+    assert recover_killed(tmp_path / "t.json") is None
+    assert (os.listdir(tmp_path), journal.read_bytes()) == (["t.json.journal"], content)
