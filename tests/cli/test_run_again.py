@@ -323,14 +323,12 @@ def test_the_first_line_of_a_refusal_is_what_a_subject_would_be(
     with lock.open() as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         busy = run_again().stderr.splitlines()
-    assert busy[0].startswith(f"ci-agent failed in {workspace}: busy, exit code 8: another run holds the lock '{lock}'")
+    assert busy[0].startswith(f"ci-agent failed in {workspace}: busy, exit code 8: another run holds the lock '")
     assert busy[1] == ""
-    assert busy[2].startswith("ci-agent: another run holds the lock")
+    assert busy[2].startswith(f"ci-agent: another run holds the lock '{lock}'")
     no_key = run_again("--api-key-file", "gone").stderr.splitlines()
-    assert no_key[0] == (
-        f"ci-agent failed in {workspace}: configuration, exit code 3: "
-        "cannot read the API key file 'gone': No such file or directory"
-    )
+    assert no_key[0].startswith(f"ci-agent failed in {workspace}: configuration, exit code 3: cannot read the API key")
+    assert no_key[2] == "ci-agent: cannot read the API key file 'gone': No such file or directory"
     typo = run_again("--bogus", "--workspace", "/elsewhere").stderr.splitlines()
     assert typo[0].startswith("ci-agent failed in /elsewhere: usage, exit code 2: No such option '--bogus'.")
     variable = ci_agent("run", "--bogus", env={"CI_AGENT_QUIET": "true", "CI_AGENT_WORKSPACE": "/w"})
