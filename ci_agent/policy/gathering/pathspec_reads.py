@@ -4,9 +4,11 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from ci_agent.policy.disk import DiskBudget
 from ci_agent.policy.effects import Exclusion, FileUse
 from ci_agent.policy.gathering.file_facts import Place
 from ci_agent.policy.gathering.repositories import is_repository, top_of, tracked_names
@@ -37,16 +39,20 @@ def with_stored(site: Site, use: FileUse, words: tuple[Word, ...], place: Place,
 
 def goes_by_index(site: Site, words: tuple[Word, ...], place: Place) -> bool:
     """Whether git is sure to find the repository and its index, and not to compare two paths without them."""
-    top = top_of(place.folder) if place.folder is not None else None
-    if (
-        top is None
-        or place.folder is None
-        or place.budget.index_changes
-        or not _DIRECTING.isdisjoint(site.around.exported)
-    ):
+    if place.folder is None or place.budget.index_changes or not _DIRECTING.isdisjoint(site.around.exported):
         return False
-    names = tracked_names(top) if is_repository(top) else None
-    return bool(names) and not _has_submodules(top, names or ()) and not _may_be_two_paths(words, place.folder)
+    return _has_plain_index(place.folder, place.budget) and not _may_be_two_paths(words, place.folder)
+
+
+def _has_plain_index(folder: Path, budget: DiskBudget) -> bool:
+    """Whether the folder is in a repository that tracks something, and has no submodules. Many commands of a call may
+    ask."""
+    question = ("index", folder)
+    if question not in budget.facts:
+        top = top_of(folder)
+        names = tracked_names(top) if top is not None and is_repository(top) else None
+        budget.facts[question] = top is not None and bool(names) and not _has_submodules(top, names or ())
+    return bool(budget.facts[question])
 
 
 def _has_submodules(top: Path, names: Sequence[str]) -> bool:
@@ -57,8 +63,12 @@ def _has_submodules(top: Path, names: Sequence[str]) -> bool:
 def _may_be_two_paths(words: tuple[Word, ...], folder: Path) -> bool:
     """Where git takes the repository for somebody else's, `git diff -- . docs` compares all that the folders hold."""
     texts = [word.literal for word in words[1:] if not word.text.startswith("-")]
-    there = [text for text in texts if text is None or ("\0" not in text and os.path.lexists(folder / text))]
-    return "diff" in texts and len(there) > 1
+    if "diff" not in texts:
+        return False
+    start = str(folder)
+    paths = (None if text is None else os.path.join(start, text) for text in texts)
+    there = (path for path in paths if path is None or ("\0" not in path and os.path.lexists(path)))
+    return len(list(islice(there, 2))) > 1
 
 
 def excluded_paths(

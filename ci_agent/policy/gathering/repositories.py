@@ -27,7 +27,13 @@ _STAT: Final = struct.Struct(">IIIIII")
 
 def top_of(folder: Path) -> Path | None:
     """The working tree that a folder is in; None when it is in none."""
-    return next((each for each in (folder, *folder.parents) if os.path.lexists(each / ".git")), None)
+    # A command asks several times, and there may be many: texts are looked at, for a Path of each takes far longer.
+    above, at = "", str(folder)
+    while at != above:
+        if os.path.lexists(os.path.join(at, ".git")):
+            return Path(at)
+        above, at = at, os.path.dirname(at)
+    return None
 
 
 def is_repository(top: Path) -> bool:

@@ -21,6 +21,8 @@ class Pattern(NamedTuple):
     parts: tuple[Part, ...] | None
     """None: not every reader takes it alike."""
     text: str
+    size: int | None = None
+    """How many names a path has that it fits; None: any number."""
 
     def fits(self, names: Sequence[str]) -> bool:
         return self.parts is not None and matches_parts(self.parts, names)
@@ -39,7 +41,8 @@ def _parse(line: str) -> Iterator[Pattern]:
         return
     path = posixpath.normpath(path).lstrip("/")
     certain = path.isprintable() and path not in ("", ".") and not path.startswith("..") and not _UNCERTAIN.search(path)
-    yield Pattern(takes_in, tuple(_parts(path)) if certain else None, path)
+    parts = tuple(_parts(path)) if certain else None
+    yield Pattern(takes_in, parts, path, None if parts is None or None in parts else len(parts))
 
 
 def _parts(path: str) -> Iterator[Part]:
@@ -68,7 +71,7 @@ def _decides(patterns: Sequence[Pattern], path: Sequence[str], *, older: bool = 
         elif out == pattern.takes_in:
             depth = min(pattern.text.count("/") + 1, len(path))
             sizes = {depth, len(path)} if older and not pattern.takes_in else range(1, len(path) + 1)
-            if any(pattern.fits(path[:size]) for size in sizes):
+            if any(pattern.fits(path[:size]) for size in sizes if pattern.size in (None, size)):
                 out = not pattern.takes_in
     return out
 

@@ -27,7 +27,6 @@ def decided(policy: MakePolicy, put: Put) -> Policy:
         "poetry -C sub run",
         "mise exec -C sub --",
         "composer -d sub exec",
-        "pnpm --dir sub exec",
         "sudo -D sub",
         "sudo --chdir=sub",
         "unshare -w sub",
@@ -72,7 +71,7 @@ SPELLED = """
     "npm exec -w * **", "npm -w * exec **", "npm -ws exec **", "npx -w * **", "npm --prefix * exec **",
     "npm --prefix * run **", "npm -C * exec **", "npm -w * run **", "yarn workspace * exec **",
     "yarn workspaces foreach -A exec **", "turbo run * --cwd * -- **", "bun --filter * run **",
-    "git submodule foreach **", "pnpm -C * exec **", "yarn --cwd * **", "bun --cwd * x **"]
+    "git submodule foreach **", "pnpm {-C,--dir} * exec **", "yarn --cwd * **", "bun --cwd * x **"]
   paths: [., "**"]
 - {id: kept, deny: read, path: "packages/*/x"}
 """
@@ -101,6 +100,7 @@ LAUNCHERS = [
     "npm --prefix packages/a exec --",
     "npm -C packages/a exec --",
     "pnpm -C packages/a exec",
+    "pnpm --dir packages/a exec",
     "yarn --cwd packages/a exec",
     "bun --cwd packages/a x",
     "yarn workspace a exec",
