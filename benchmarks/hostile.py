@@ -135,6 +135,50 @@ MORE_COMMANDS: Mapping[str, Callable[[int], str]] = {
     "sed groups": lambda size: "sed -n '" + "/a/{p;" * size + "}" * size + "' f",
 }
 
+SCRIPTS: Mapping[str, Callable[[int], str]] = {
+    "calls of a function": lambda size: 'f() { cat "$1"; wc "$@"; }; ' + _repeat("f a# b#")(size),
+    "functions that call functions": lambda size: (
+        'f() { cat "$1"; }; g() { f "$1"; f x; }; h() { g "$1"; g y; }; ' + _repeat("h a#")(size)
+    ),
+    "arrays that may be longer": lambda size: (
+        "a=(x); " + _repeat("test -f z# && a+=(y#)")(4) + "; " + _repeat('cat q# "${a[@]}"')(size)
+    ),
+    "elements by name": lambda size: (
+        "declare -A m; " + _repeat("m[k#]=v#")(size) + '; for k in "${!m[@]}"; do cat "${m[$k]}"; done'
+    ),
+    "arguments set anew": _repeat('set -- a# b c d; cat "$@"'),
+    "an array that grows": lambda size: "a=(); " + _repeat("a+=(x#)")(size) + '; cat "${a[@]}"',
+    "values with a part replaced": lambda size: "x=abc; " + _repeat('cat "${x//a/b}#"')(size),
+    "traps": _repeat("trap 'rm a#' EXIT"),
+    "values glued to options": lambda size: "prog " + _repeat("-xo/etc/x#", " ")(size),
+    "addresses glued to options": lambda size: "prog " + _repeat("a=b=http://h#", " ")(size),
+    "operands beneath no folder": lambda size: "prog " + _repeat("no/d#/x", " ")(size),
+    "programs of an environment": _repeat(".venv/bin/python x#.py a b"),
+}
+
+IN_A_REPOSITORY: Mapping[str, Callable[[int], str]] = {
+    "git diff -- .": _repeat("git diff HEAD~# -- ."),
+    "git diff with an exclusion": _repeat("git diff HEAD -- src ':!x#'"),
+    "git diff with many": lambda size: "git diff HEAD -- . " + _repeat("':!x#/*'", " ")(size),
+    "git diff": _repeat("git diff"),
+    "git log of a revision": _repeat("git log HEAD~#"),
+    "git log -p": _repeat("git log -p -- src/d#"),
+    "git show": _repeat("git show HEAD~# -- a#"),
+    "git grep": _repeat("git grep x# -- src"),
+    "git add -A": _repeat("git add -A"),
+    "git add": _repeat("git add src/d#"),
+    "git restore": _repeat("git restore a#"),
+    "git stash": _repeat("git stash -u"),
+    "git reset": _repeat("git reset --hard HEAD~#"),
+    "git clean": _repeat("git clean -fd src/d#"),
+    "git ls-files into xargs": _repeat("git ls-files src/d# | xargs cat"),
+    "the top of the tree": _repeat('cat "$(git rev-parse --show-toplevel)/f#"'),
+    "docker build": _repeat("docker build -t a# ."),
+    "rg": _repeat("rg a# src"),
+    "an unknown program over folders": _repeat("prog src/d#"),
+    "launchers for all packages": _repeat("pnpm -r exec cat a#"),
+}
+
 HOSTILE: Mapping[str, Callable[[int], str]] = {
     # Many commands.
     "the same command": _repeat("true"),
@@ -269,6 +313,7 @@ HOSTILE: Mapping[str, Callable[[int], str]] = {
     "test with many operands": lambda size: "test " + " -o ".join(f"-f f{n}" for n in range(size)),
     **MORE_FILES,
     **MORE_COMMANDS,
+    **SCRIPTS,
 }
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from benchmarks.alike import ALIKE, BOUND_MS, policy_of
-from benchmarks.hostile import HOSTILE, grow
+from benchmarks.hostile import HOSTILE, IN_A_REPOSITORY, grow
 from ci_agent import Policy, load_policy
 from ci_agent.json_types import JsonObject
 from ci_agent.workspace import MAX_LINKS
@@ -30,6 +30,9 @@ LINKS = 100
 
 DEPTH = 60
 """Of the deepest folder."""
+
+TRACKED = (200, 8_000)
+"""So many further files there are in the repositories."""
 
 FIVE_COMMANDS = "cd src && git log --oneline -5 | head -3 && wc -l *.py 2>/dev/null | sort -n"
 
@@ -72,11 +75,11 @@ def decide_s(policy: Policy, command: str, repeats: int) -> float:
     return median_s(lambda: policy.decide("bash", {"command": command}), repeats)
 
 
-def measure_hostile(policy: Policy) -> list[tuple[float, str, int, str]]:
+def measure_hostile(policy: Policy, kinds: Mapping[str, Callable[[int], str]]) -> list[tuple[float, str, int, str]]:
     """For each kind of hostile line, just within the bounds and just beyond: how long it takes, its name, its length,
     and the code of the decision."""
     rows = []
-    for name, make in HOSTILE.items():
+    for name, make in kinds.items():
         for line in grow(policy, make):
             code = policy.decide("bash", {"command": line}).code
             rows.append((least_s(policy, "bash", {"command": line}), name, len(line), code))
@@ -110,6 +113,19 @@ def fill(folder: Path) -> None:
         (folder / f"c{number}").symlink_to(f"c{number - 1}")
 
 
+def make_repository(folder: Path, files: int) -> None:
+    """All of it committed, with a list of what a build leaves out."""
+    for number in range(files):
+        place = folder / f"src/d{number // 50}"
+        place.mkdir(exist_ok=True)
+        (place / f"f{number}.py").write_text(str(number))
+    (folder / ".gitignore").write_text("*.log\nbuild/\n")
+    (folder / ".dockerignore").write_text("".join(f"x{number}\n" for number in range(25)))
+    author = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    for command in (("init", "-q"), ("add", "-A"), (*author, "commit", "-qm", "all")):
+        subprocess.run(["git", "-C", folder, *command], check=True)
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -118,8 +134,15 @@ def main() -> None:
         print(f"yardstick: `bash -c true` takes {bash_s * 1e3:.2f} ms")
         policies = print_loading(folder, bash_s)
         print_deciding(policies, bash_s)
-        print_hostile(policies[1_000], bash_s)
+        print("\nThe slowest lines, each grown until a bound refuses more of it, and a little further:")
+        print_hostile(policies[1_000], HOSTILE, bash_s)
         print_alike(folder, bash_s)
+    for tracked in TRACKED:
+        with tempfile.TemporaryDirectory() as name:
+            fill(Path(name))
+            make_repository(Path(name), tracked)
+            print(f"\nIn a repository with {tracked:,} files more:")
+            print_hostile(load(1_000, Path(name))[0], IN_A_REPOSITORY, bash_s, shown=5)
 
 
 def print_loading(folder: Path, bash_s: float) -> dict[int, Policy]:
@@ -140,10 +163,9 @@ def print_deciding(policies: Mapping[int, Policy], bash_s: float) -> None:
         )
 
 
-def print_hostile(policy: Policy, bash_s: float) -> None:
-    print("\nThe slowest lines, each grown until a bound refuses more of it, and a little further:")
+def print_hostile(policy: Policy, kinds: Mapping[str, Callable[[int], str]], bash_s: float, shown: int = SHOWN) -> None:
     print(f"{'CPU ms':>8} {'of bash -c true':>16} {'bytes':>8}  decision     kind")
-    for seconds, name, size, code in measure_hostile(policy)[:SHOWN]:
+    for seconds, name, size, code in measure_hostile(policy, kinds)[:shown]:
         print(f"{seconds * 1e3:8.1f} {seconds / bash_s:16.1f} {size:8,}  {code:<12} {name}")
 
 
