@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from ci_agent.policy.programs.interpret import parse_levels
+from ci_agent.policy.programs.levels import parse_levels
 from ci_agent.policy.shell.static_words import word_set
 from ci_agent.policy.words import Word
 

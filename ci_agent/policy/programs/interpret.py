@@ -1,16 +1,15 @@
 """From the words of a simple command to its effects, by the profile of its program."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from itertools import chain, product
 from math import prod
-from typing import Literal, TypeVar, assert_never
+from typing import Literal, assert_never
 
 from ci_agent.policy.effects import Effects, UrlUse
 from ci_agent.policy.programs.draft import (
     Draft,
     is_plain_name,
-    is_url,
     is_version,
     reaches_no_file,
     use_anything,
@@ -21,16 +20,15 @@ from ci_agent.policy.programs.draft import (
 from ci_agent.policy.programs.languages import find_reader
 from ci_agent.policy.programs.languages.contents import read_printed
 from ci_agent.policy.programs.languages.launchers import doubt_shell_text
-from ci_agent.policy.programs.load import find_profile, load_profile
+from ci_agent.policy.programs.levels import parse_levels
+from ci_agent.policy.programs.load import find_profile
 from ci_agent.policy.programs.operands import apply_operands
-from ci_agent.policy.programs.options import Found, Operand, Parsed, begins_option, parse, tail
+from ci_agent.policy.programs.options import Found, Parsed, begins_option
 from ci_agent.policy.programs.packages import use_package, use_repository_name
-from ci_agent.policy.programs.profile import HAZARDS, Profile
-from ci_agent.policy.programs.telltale import tells
+from ci_agent.policy.programs.profile import HAZARDS
+from ci_agent.policy.programs.together import together
+from ci_agent.policy.programs.unprofiled import without_profile
 from ci_agent.policy.words import Word, literal_word
-
-SYSTEM_FOLDERS = frozenset({"/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin"})
-"""A program that is spelled with one of these is the one that its base name means."""
 
 _FOLDERS_FOR_PROGRAMS = frozenset({"bin", ".bin", "sbin", "Scripts"})
 
@@ -45,15 +43,8 @@ _OTHER_FOLDERS = frozenset(
 )
 """With these, npm and pnpm start a command in the folder of each workspace."""
 
-_FIRST_URLS = re.compile(r"(?:^[^:/]*?|,)(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://")
-_KNOWN_SCHEME = re.compile(
-    r"(?:https?|wss?|s?ftps?|ssh|git|svn|s3|gs|rsync|ldaps?|tcp|udp|smtps?|imaps?)$", re.IGNORECASE
-)
-
 _COUNT = re.compile(r"[01]?")
 """What stands for a number, or for nothing."""
-
-_T = TypeVar("_T")
 
 MAX_ALTERNATIVES = 64
 """How many combinations of a loop's values are tried one by one when the command depends on them."""
@@ -71,7 +62,7 @@ def interpret(words: Sequence[Word], *, input_names: tuple[Word, ...] | None = N
     words = tuple(words)
     effects = _interpret(words, input_names)
     if [word for word in words[1:] if word.splits and _may_be_none(word)]:
-        effects = _together([effects, _without_names(words, input_names)])
+        effects = together([effects, _without_names(words, input_names)])
     if effects.problem is None:
         return effects
     if any(word.kind == "choice" for word in words):
@@ -120,14 +111,6 @@ def _without_names(words: tuple[Word, ...], input_names: tuple[Word, ...] | None
     )
 
 
-def program_name(word: Word) -> str | None:
-    """The base name by which the profile is found; None: it has a path of its own, or is not known."""
-    if word.literal is None:
-        return None
-    folder, slash, name = word.text.rpartition("/")
-    return name if not slash or folder in SYSTEM_FOLDERS else None
-
-
 def _installed(word: Word) -> Word | None:
     """The name of a program with a profile that is spelled in a folder for programs: `.venv/bin/ruff`,
     `node_modules/.bin/eslint`, `/opt/node/bin/npm`; the workspace's own `bin/test` is a script of any kind."""
@@ -141,57 +124,7 @@ def _as(program: Word, words: tuple[Word, ...], input_names: tuple[Word, ...] | 
     """What the words would do to the program of this name, as far as it goes: it may be any other. So a rule has to
     grant the program and each of its words, whatever the profile says."""
     effects = _interpret((program, *words[1:]), input_names)._replace(looked_through=(), transparent=False)
-    return _together([effects, _without_profile(words)._replace(folder=effects.folder, known=effects.known)])
-
-
-def parse_levels(words: Sequence[Word]) -> list[Parsed]:
-    """The words sorted by the program's profile, then by each subcommand's; empty without a profile."""
-    name = program_name(words[0]) if words else None
-    profile = find_profile(name) if name is not None else None
-    levels: list[Parsed] = []
-    start = 1
-    while profile is not None:
-        parsed = parse(profile, words, start)
-        levels.append(parsed)
-        value = _taken_for_a_subcommand(parsed)
-        if value is None:
-            profile, start = _subcommand(parsed)
-        else:
-            option = parsed.options[-1]
-            parsed.options[-1] = option._replace(value=value.word, value_index=value.at)
-            parsed.operands.clear()
-            start = value.at + 1
-    return levels
-
-
-def _taken_for_a_subcommand(parsed: Parsed) -> Operand | None:
-    """`tox --colored yes exec`: a word that no subcommand has, behind an option that no profile lists, is its value.
-
-    What follows is then read as the subcommand, which knows more of its words than the one for any name.
-    """
-    commands, option = parsed.profile.commands, parsed.options[-1] if parsed.options else None
-    first = parsed.operands[0] if parsed.operands else None
-    if option is None or first is None or "*" not in commands or first.word.literal in commands:
-        return None
-    listed = option.option.name in parsed.profile.options
-    return None if listed or option.value is not None or option.at != first.at - 1 else first
-
-
-def _subcommand(parsed: Parsed) -> tuple[Profile | None, int]:
-    """The profile that the rest of the words is read by, and where it begins."""
-    for found in parsed.options:
-        if found.option.name in parsed.profile.delegates and found.value is not None and found.value.literal:
-            return find_profile(found.value.text), (found.value_index or found.at) + 1
-    first = parsed.operands[0] if parsed.operands else None
-    if first is None or first.word.literal is None:
-        return None, 0
-    commands = parsed.profile.commands
-    section = commands.get(first.word.text) or commands.get("*")
-    if section is None:
-        return None, 0
-    profile = load_profile(section)
-    is_program = profile.language == "project_program" and section.endswith("*")
-    return profile, first.at if is_program else first.at + 1
+    return together([effects, without_profile(words)._replace(folder=effects.folder, known=effects.known)])
 
 
 def _interpret(words: tuple[Word, ...], input_names: tuple[Word, ...] | None) -> Effects:
@@ -202,7 +135,7 @@ def _interpret(words: tuple[Word, ...], input_names: tuple[Word, ...] | None) ->
     levels = parse_levels(words)
     if not levels:
         installed = _installed(words[0])
-        return _without_profile(words) if installed is None else _as(installed, words, input_names)
+        return without_profile(words) if installed is None else _as(installed, words, input_names)
     draft = Draft(input_names=input_names)
     for level in levels:
         _apply(level, draft, last=level is levels[-1])
@@ -230,89 +163,7 @@ def _each_alternative(words: tuple[Word, ...], input_names: tuple[Word, ...] | N
     combinations = prod(map(len, alternatives))
     if combinations > MAX_ALTERNATIVES or combinations * len(words) > MAX_WORDS_TRIED:
         return None
-    return _together([_interpret(chosen, input_names) for chosen in product(*alternatives)])
-
-
-def _together(all_effects: list[Effects]) -> Effects:
-    """What any of them may do. Only one folder, and one set of words to look through, can be had."""
-    first = all_effects[0]
-    problem = next((effects.problem for effects in all_effects if effects.problem), None)
-    if any((effects.looked_through, effects.folder) != (first.looked_through, first.folder) for effects in all_effects):
-        problem = problem or "in which folder it works is not certain"
-    return Effects(
-        files=_union(effects.files for effects in all_effects),
-        urls=_union(effects.urls for effects in all_effects),
-        commands=_union(effects.commands for effects in all_effects),
-        scripts=_union(effects.scripts for effects in all_effects),
-        hazards=_union(effects.hazards for effects in all_effects),
-        looked_through=first.looked_through,
-        transparent=all(effects.transparent for effects in all_effects),
-        folder=first.folder,
-        may_be_options=_union(effects.may_be_options for effects in all_effects),
-        code=_union(effects.code for effects in all_effects),
-        anything=_union(effects.anything for effects in all_effects),
-        elsewhere=_union(effects.elsewhere for effects in all_effects),
-        tracked=_union(effects.tracked for effects in all_effects),
-        untracked=_union(effects.untracked for effects in all_effects),
-        known=all(effects.known for effects in all_effects),
-        tried=len(all_effects),
-        problem=problem,
-    )
-
-
-def _union(parts: Iterable[tuple[_T, ...]]) -> tuple[_T, ...]:
-    return tuple(dict.fromkeys(chain.from_iterable(parts)))
-
-
-def _without_profile(words: tuple[Word, ...]) -> Effects:
-    draft = Draft()
-    if (command := _command_of_git(words[0].text)) is not None:
-        draft.doubt(f"{words[0].text} is a command of git by another name: write git {command}")
-    _use_url_in(draft, words[0])
-    for at, word in enumerate(words[1:], 1):
-        use_anything(draft, word)
-        _use_url_in(draft, word)
-        why = _tells(word)
-        if why is not None and "/" not in words[0].text:
-            draft.hazard(at, why)
-    return draft.finished()._replace(known=False)
-
-
-def _command_of_git(program: str) -> str | None:
-    """`git-push`, in whatever folder."""
-    name = program.rpartition("/")[2]
-    command = name.removeprefix("git-")
-    git = find_profile("git") if command != name else None
-    return command if git is not None and command in git.commands else None
-
-
-def _tells(word: Word) -> str | None:
-    """What an option says by its name; a script of the workspace has options of its own, which the rule's author
-    knows."""
-    name = (word.prefix if word.kind == "unknown" else word.text).partition("=")[0]
-    why = tells(name) if name.startswith("--") else None
-    return None if why == HAZARDS["reach"] else why
-
-
-def _use_url_in(draft: Draft, word: Word) -> None:
-    """`http://HOST/`, `--url=http://HOST/`, `-uhttp://HOST/`: whatever the program is, that is where it will go."""
-    if word.kind != "literal" or "://" not in word.text:
-        return
-    for begins in _url_starts(word.text):
-        part = tail(word, begins)
-        if is_url(part) and not part.text.startswith("file:"):
-            draft.urls.append(UrlUse(part))
-
-
-def _url_starts(text: str) -> Iterator[int]:
-    """Where a URL may begin: the first, and those behind commas."""
-    for match in _FIRST_URLS.finditer(text):
-        begins = match.start("scheme")
-        if begins == 1 and text[0] in "-+":
-            # An option, or a cluster of them, stands right before it.
-            known = _KNOWN_SCHEME.search(match["scheme"])
-            begins += known.start() if known else 1
-        yield begins
+    return together([_interpret(chosen, input_names) for chosen in product(*alternatives)])
 
 
 def _apply(parsed: Parsed, draft: Draft, last: bool) -> None:

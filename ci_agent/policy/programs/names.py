@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from ci_agent.policy.effects import FileUse
 from ci_agent.policy.programs.draft import Draft
-from ci_agent.policy.programs.interpret import parse_levels
 from ci_agent.policy.programs.languages.find import follows_links
 from ci_agent.policy.programs.languages.find_tests import selections
+from ci_agent.policy.programs.levels import parse_levels
 from ci_agent.policy.programs.options import Operand, Parsed
 from ci_agent.policy.programs.pathspecs import WORK_TREE, use_pathspec
 from ci_agent.policy.programs.selections import selection_for
