@@ -242,6 +242,8 @@ def _read_log(place: Place, start: int) -> list[list[str]] | None:
         if not (position + 1 < len(fields) and fields[position + 1].isdecimal()):
             return None
         count = int(fields[position + 1])
+        if position + 2 + count > len(fields):
+            break  # cut off, as the shell was killed or the log as long as it may be
         started.append([fields[position], *fields[position + 2 : position + 2 + count]])
         position += 2 + count
     return started
