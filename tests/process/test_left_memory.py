@@ -17,19 +17,22 @@ from ci_agent.sandbox.confinement import Confinement
 from ci_agent.sandbox.ruleset import ruleset_for, ruleset_without_sandbox
 from ci_agent.sandbox.sandbox import Sandbox, confine
 
+KEY = 0x7117 << 16 | os.getpid() & 0xFFFF
+"""Of what the programs of this process make: nobody else's are meant, nor what a killed run has left."""
+
 LEAVE = """
 import ctypes, errno, os
 libc = ctypes.CDLL(None, use_errno=True)
 CREATE = 0o1000 | 0o600
-assert libc.shmget(0x7117, 4096, CREATE) >= 0
-assert libc.semget(0x7117, 3, CREATE) >= 0
-assert libc.msgget(0x7117, CREATE) >= 0
-queue = libc.mq_open(b"/ci-agent-test-7117", os.O_CREAT | os.O_RDWR, 0o600, None)
+assert libc.shmget(KEY, 4096, CREATE) >= 0
+assert libc.semget(KEY, 3, CREATE) >= 0
+assert libc.msgget(KEY, CREATE) >= 0
+queue = libc.mq_open(b"/ci-agent-test-KEY", os.O_CREAT | os.O_RDWR, 0o600, None)
 assert queue >= 0 or ctypes.get_errno() in (errno.ENOSYS, errno.EACCES), ctypes.get_errno()  # Landlock opens none
-with open("/dev/shm/ci-agent-test-7117", "w") as file:
+with open("/dev/shm/ci-agent-test-KEY", "w") as file:
     file.write("left")
-print("made", os.listdir("/dev/shm").count("ci-agent-test-7117"))
-"""
+print("made", os.listdir("/dev/shm").count("ci-agent-test-KEY"))
+""".replace("KEY", str(KEY))
 
 SHARE = """
 import multiprocessing
@@ -42,6 +45,8 @@ if __name__ == "__main__":
     [worker.start() for worker in workers], [worker.join() for worker in workers]
     print(value.value)
 """
+
+LEFT = Path(f"/dev/shm/ci-agent-test-{KEY}")
 
 ITS_OWN = "import os; print(os.listdir('/dev/shm'))"
 
@@ -92,7 +97,16 @@ def kept_by_the_kernel() -> dict[str, list[str]]:
     """Keys of System V objects, and names of shared memory and queues."""
     kinds = ("shm", "sem", "msg")
     found = {kind: [line.split()[0] for line in Path("/proc/sysvipc", kind).read_text().splitlines()] for kind in kinds}
-    return {kind: [key for key in keys if key == str(0x7117)] for kind, keys in found.items()}
+    return {kind: [key for key in keys if key == str(KEY)] for kind, keys in found.items()}
+
+
+def remove_what_is_left() -> None:
+    """Of a call that fails the test, for it would stay on the machine."""
+    LEFT.unlink(missing_ok=True)
+    kept = kept_by_the_kernel()
+    for kind, option in (("shm", "-M"), ("sem", "-S"), ("msg", "-Q")):
+        if kept[kind]:
+            subprocess.run(["ipcrm", option, str(KEY)], check=True)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -103,15 +117,14 @@ def test_system_v_objects_and_queues_go_with_the_call(processes: Processes, tmp_
         # Neither does the next call find them.
         assert run(processes, tmp_path, kind, LEAVE.replace("0o1000 |", "0o3000 |")) == "made 1\n"
     finally:
-        Path("/dev/shm/ci-agent-test-7117").unlink(missing_ok=True)
+        remove_what_is_left()
 
 
 @pytest.mark.parametrize("kind", ["landlock", "bubblewrap"])
 def test_files_in_shared_memory_go_with_the_call(processes: Processes, tmp_path: Path, kind: str) -> None:
     run(processes, tmp_path, kind, LEAVE)
-    left = Path("/dev/shm/ci-agent-test-7117")
-    was_left = left.exists()
-    left.unlink(missing_ok=True)
+    was_left = LEFT.exists()
+    remove_what_is_left()
     assert not was_left
     assert run(processes, tmp_path, kind, ITS_OWN) == "[]\n"
 
