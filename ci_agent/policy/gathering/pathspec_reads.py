@@ -25,12 +25,16 @@ _OPTIONS: Final = frozenset(f"--{name}-pathspecs" for name in _PATHSPECS)
 _VARIABLES: Final = frozenset(f"GIT_{name.upper()}_PATHSPECS" for name in _PATHSPECS)
 """With these, `:!docs` may be a name like any other."""
 
+_PATHSPEC: Final = 50
+"""To find out what git makes of a path takes as long as to see this many entries of a folder."""
+
 
 def with_stored(site: Site, use: FileUse, words: tuple[Word, ...], place: Place, *, plainly: bool) -> FileUse:
     """The use as git makes it; where that is not certain, all beneath the path is meant, and what is tracked there.
 
     `plainly`: no variable is set for the command.
     """
+    place.budget.spend_entries(_PATHSPEC)
     if plainly and goes_by_index(site, words, place):
         excluded = excluded_paths(site, use.excluded, words, place, plainly=True)
         return use._replace(selection=replace(use.selection, excluded=excluded), excluded=())
