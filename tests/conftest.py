@@ -23,7 +23,7 @@ import pytest
 from forked_command import ForkedCommand
 from hypothesis import settings
 
-# No bound on how long an example may take: a busy machine stops a process for longer than any that would tell something.
+# No bound on how long an example may take: a busy machine halts a process for longer than any that would tell something
 settings.register_profile("same examples", derandomize=True, database=None, deadline=None)
 settings.register_profile("new examples", derandomize=False, deadline=None)
 settings.load_profile("same examples")  # --hypothesis-profile="new examples" looks for more
