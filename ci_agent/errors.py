@@ -5,6 +5,7 @@ A bug belongs to neither: it stays an ordinary exception, ends in a traceback an
 
 import errno
 import os
+from collections.abc import Sequence
 from typing import Final
 
 from ci_agent.json_types import JsonObject
@@ -23,6 +24,17 @@ class ConfigurationError(CIAgentError):
     """A policy, script, schema, workspace or transcript location cannot be used. Raised before anything runs."""
 
     exit_code = 3
+
+
+class MissingKeyError(ConfigurationError):
+    """The model's server takes no request without a key, and none was given."""
+
+    def __init__(self, provider: str, variables: Sequence[str]) -> None:
+        """`variables`: those that may hold it, the usual one first."""
+        self.problem = f"the provider {provider} needs a key"
+        self.variables = variables
+        way = f"set {' or '.join(variables)}, or, for --model itself, give a file with --api-key-file"
+        super().__init__(f"{self.problem}: {way}")
 
 
 class InvalidFileError(ConfigurationError):

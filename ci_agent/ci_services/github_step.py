@@ -6,11 +6,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
+from ci_agent.ci_services.action_inputs import inputs_for
 from ci_agent.errors import ConfigurationError
 from ci_agent.json_types import JsonObject
 from ci_agent.reports.github import annotation_lines
 from ci_agent.reports.markdown import MAX_SUMMARY_BYTES, render_markdown
-from ci_agent.reports.outcome import conclusion, why_it_ended
+from ci_agent.reports.outcome import conclusion, next_steps, why_it_ended
 from ci_agent.reports.refusal import Refusal, refusal_annotation, refusal_summary
 from ci_agent.transcript.plain_json import json_text
 
@@ -37,7 +38,9 @@ def publish(
         text = outputs_text(step_outputs(document, transcript))
         problems += _append(environment, "GITHUB_OUTPUT", text)
     if _wants(kinds, "github-summary"):
-        problems += _append(environment, "GITHUB_STEP_SUMMARY", render_markdown(document), MAX_SUMMARY_BYTES)
+        hint = action_hint(document, environment)
+        text = render_markdown(document) + (f"\n{hint}\n" if hint else "")
+        problems += _append(environment, "GITHUB_STEP_SUMMARY", text, MAX_SUMMARY_BYTES)
     if _wants(kinds, "github-annotations"):
         for line in annotation_lines(document):
             print_line(line)
@@ -57,6 +60,11 @@ def publish_refusal(
     if _wants(kinds, "github-annotations"):
         print_line(refusal_annotation(refusal))
     return problems
+
+
+def action_hint(document: JsonObject, environment: Mapping[str, str]) -> str | None:
+    """Which inputs of the action the flags are that a report of the run names; None: it names none."""
+    return inputs_for(" ".join([why_it_ended(document) or "", *next_steps(document)]), environment)
 
 
 def check_publishing(kinds: Collection[Published], environment: Mapping[str, str]) -> None:

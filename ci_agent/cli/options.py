@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from ci_agent.ci_services.action_inputs import ACTION_VARIABLE, INPUTS, is_action
 from ci_agent.errors import ConfigurationError, InvalidFileError
 from ci_agent.git_files import read_named_file
 from ci_agent.json_types import Json
@@ -27,8 +28,7 @@ _LARGEST = 10**9
 
 _PREFIX = "CI_AGENT_"
 
-_OTHER_VARIABLES = frozenset({"ACTION"})
-"""By this one the GitHub action knows where it lies."""
+_OTHER_VARIABLES = frozenset({ACTION_VARIABLE.removeprefix(_PREFIX)})
 
 _CONFIG = "ci_agent.config"
 """Key of the context's `meta`: the path of the config file."""
@@ -91,7 +91,8 @@ def set_in(ctx: click.Context, parameter: click.Parameter) -> str:
     """Where the value of an option came from, to be added to its name; empty for the command line."""
     source = ctx.get_parameter_source(parameter.name or "")
     if source is ParameterSource.ENVIRONMENT:
-        return f" (the variable {parameter.envvar})"
+        named = INPUTS.get(parameter.opts[0]) if is_action(ctx.find_object(dict) or {}) else None
+        return f" (the input {named})" if named else f" (the variable {parameter.envvar})"
     place = ctx.meta.get(_PLACES, {}).get(parameter.name) if source is ParameterSource.DEFAULT_MAP else None
     return f" ({place})" if place else ""
 

@@ -30,8 +30,6 @@ _STEERING: Final = {
 
 _NOT_FROM_GIT: Final = {"ca_file"}
 
-_TRUST: Final = '--trust-head (in the action: trust-head: "true")'
-
 
 def refuse_rules_of_a_pull_request(policy: Policy, flags: Mapping[str, Any], environment: Mapping[str, str]) -> None:
     """Raise ConfigurationError when the job is a pull request's and its checkout brings what says what the run may do,
@@ -84,7 +82,7 @@ def _refuse_steering(flags: Mapping[str, Any], checkouts: Collection[Path], envi
         if parameter in _NOT_FROM_GIT:
             raise ConfigurationError(
                 f"{flag} {name!r} is a file of the pull request that this run is about, so its author would say whom "
-                f"the run trusts with its key: keep it outside of the checkout, or say {_TRUST}"
+                f"the run trusts with its key: keep it outside of the checkout, or say --trust-head"
             )
         raise _refusal(f"{flag} {name}", "steer the run", environment)
 
@@ -94,7 +92,7 @@ def _refuse_links_out(names: Iterable[str], happens: str, checkouts: Collection[
         if _leads_out(name, checkouts):
             raise ConfigurationError(
                 f"{name!r} leads out of the checkout of the pull request by a link that its author has made: whatever "
-                f"it leads to would be {happens}. Name the file itself, or say {_TRUST}"
+                f"it leads to would be {happens}. Name the file itself, or say --trust-head"
             )
 
 
@@ -151,7 +149,7 @@ def _require_one_repository(name: str) -> None:
     if len(_repositories(Path.cwd())) > 1:
         raise ConfigurationError(
             f"{name!r} would be taken from a repository that lies in another, as a submodule does: run ci-agent "
-            f"in the outer one, or say {_TRUST}"
+            f"in the outer one, or say --trust-head"
         )
 
 
@@ -159,5 +157,5 @@ def _refusal(name: str, does: str, environment: Mapping[str, str]) -> Configurat
     base = base_branch(environment) or "main"
     return ConfigurationError(
         f"{name!r} is a file of the pull request that this run is about, so its author would {does}: take it from the "
-        f"base with git:origin/{base}:PATH, or say {_TRUST}"
+        f"base with git:origin/{base}:PATH, or say --trust-head"
     )

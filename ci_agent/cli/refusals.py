@@ -12,11 +12,13 @@ from typing import Any, Final, NamedTuple, get_args
 
 import click
 
+from ci_agent.ci_services.action_inputs import inputs_for
 from ci_agent.ci_services.checkout import find_checkout
 from ci_agent.ci_services.github_step import Published, publish_refusal
-from ci_agent.cli.stderr import hide_secrets_of
+from ci_agent.ci_services.missing_key import said_for_the_service
+from ci_agent.cli.stderr import hide_secrets_of, notes_of
 from ci_agent.cli.streams import write_stream
-from ci_agent.errors import CIAgentError, InvalidFileError
+from ci_agent.errors import CIAgentError, InvalidFileError, MissingKeyError
 from ci_agent.reports.failure import refusal_subject
 from ci_agent.reports.places import Place, source_place
 from ci_agent.reports.refusal import Refusal
@@ -35,14 +37,29 @@ class PublishingCommand(click.Command):
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
         environment: Mapping[str, str] = (parent and parent.find_object(dict)) or {}
-        with _told(_wishes_of(tuple(args), environment), environment):
+        with _told(_wishes_of(tuple(args), environment), environment), self._for_its_reader(environment):
             return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
         flags = ctx.params
         wishes = _Wishes(flags["publish"], flags["workspace"] if flags["quiet"] else None)
-        with _told(wishes, ctx.find_object(dict) or {}):
+        environment: Mapping[str, str] = ctx.find_object(dict) or {}
+        with _told(wishes, environment), self._for_its_reader(environment):
             return super().invoke(ctx)
+
+    @contextmanager
+    def _for_its_reader(self, environment: Mapping[str, str]) -> Iterator[None]:
+        """What a person can do in the place that started the command."""
+        try:
+            yield
+        except MissingKeyError as error:
+            raise said_for_the_service(error, environment) from error
+        except (click.ClickException, CIAgentError) as error:
+            flags = [flag for parameter in self.params for flag in parameter.opts]
+            line = inputs_for(_message(error), environment, flags)
+            if line is not None:
+                error.add_note(line)
+            raise
 
 
 class _Wishes(NamedTuple):
@@ -80,10 +97,14 @@ def _told(wishes: _Wishes, environment: Mapping[str, str]) -> Iterator[None]:
 
 
 def _refusal(error: click.ClickException | CIAgentError, environment: Mapping[str, str]) -> Refusal:
-    message = error.format_message() if isinstance(error, click.ClickException) else str(error)
+    message = "\n".join([_message(error), *notes_of(error)])
     told = "\n".join(map(printable, hide_secrets_of(environment)(message).splitlines()))
     place = _place(error, environment) if isinstance(error, InvalidFileError) else None
     return Refusal(told, error.exit_code, place)
+
+
+def _message(error: click.ClickException | CIAgentError) -> str:
+    return error.format_message() if isinstance(error, click.ClickException) else str(error)
 
 
 def _absolute(path: str) -> str:

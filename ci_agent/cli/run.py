@@ -4,14 +4,13 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, get_args
 
 import click
 
 from ci_agent.cancellation import CancelToken
 from ci_agent.ci_services.environment import detect_ci
-from ci_agent.ci_services.github_step import Published, publish
+from ci_agent.ci_services.github_step import Published, action_hint, publish
 from ci_agent.ci_services.log_sections import folded
 from ci_agent.cli.model_options import model_options
 from ci_agent.cli.options import POSITIVE, Count, given_environment, misspelt_variables, option, read_config
@@ -164,14 +163,17 @@ def _scheduled_run(flags: Mapping[str, Any], schedule: Schedule) -> int:
         log(f"warning: {problem}")
     exit_code: int = document["result"]["exit_code"]
     if not flags["quiet"]:
-        log("\n".join([printable(outcome_line(document)), *_hints(document, result.transcript_path)]))
+        log("\n".join([printable(outcome_line(document)), *_hints(document, result, settings.environment)]))
     elif exit_code:
         log(render_failure(document, result.transcript_path))
     return exit_code
 
 
-def _hints(document: JsonObject, transcript: Path | None) -> Iterator[str]:
-    return failure_hints(document, transcript) if document["result"]["exit_code"] else iter(())
+def _hints(document: JsonObject, result: RunResult, environment: Mapping[str, str]) -> Iterator[str]:
+    if document["result"]["exit_code"]:
+        yield from failure_hints(document, result.transcript_path)
+        hint = action_hint(document, environment)
+        yield from [f"  {hint}"] if hint else []
 
 
 def _observers(

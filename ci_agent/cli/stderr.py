@@ -35,7 +35,8 @@ def show_error(error: CIAgentError, hide: Hide = str) -> None:
     When nobody can take it the exit code has to do.
     """
     with suppress(OSError):
-        write_stream(sys.stderr, [f"ci-agent: {printable(line)}\n" for line in hide(str(error)).splitlines()])
+        text = "\n".join([str(error), *notes_of(error)])
+        write_stream(sys.stderr, [f"ci-agent: {printable(line)}\n" for line in hide(text).splitlines()])
 
 
 def show_usage_error(error: click.ClickException, hide: Hide = str) -> None:
@@ -44,7 +45,13 @@ def show_usage_error(error: click.ClickException, hide: Hide = str) -> None:
     if isinstance(error, click.NoSuchOption) and error.possibilities:
         del error.possibilities[1:]  # the first is the nearest; click would sort them by the alphabet
     error.show(text)
+    text.writelines(f"{note}\n" for note in notes_of(error))
     show_lines(hide(text.getvalue()))
+
+
+def notes_of(error: Exception) -> list[str]:
+    """Lines that were added to the error, for whom it concerns."""
+    return getattr(error, "__notes__", [])
 
 
 def show_lines(text: str) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from ci_agent.errors import ConfigurationError
+from ci_agent.errors import ConfigurationError, MissingKeyError
 from ci_agent.provider import Model, StreamFn
 from ci_agent.providers.catalog import Catalog
 from ci_agent.providers.network.exchange import PhaseLimits
@@ -80,10 +80,7 @@ def _checked(key: str | None, server: Server) -> str | None:
     """A key that can stand in a header; what cannot would show up, whole, in an error."""
     if key is None:
         if server.needs_key:
-            raise ConfigurationError(
-                f"the provider {server.word} needs a key: set {' or '.join(server.key_variables)}, "
-                "or, for --model itself, give a file with --api-key-file"
-            )
+            raise MissingKeyError(server.word, server.key_variables)
         return None
     if not (key.isascii() and key.isprintable() and " " not in key):
         raise ConfigurationError(f"the key for {server.word} holds characters that no key has: is it whole and alone?")

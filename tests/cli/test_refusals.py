@@ -88,3 +88,57 @@ def test_a_record_that_cannot_be_written_is_told_of(ci_agent: CIAgent, step: dic
     asked = ("--policy", "read-only", "--model", "scripted:s.yaml", "--transcript", "t.json", "--publish", "github")
     assert ci_agent("run", *asked, "x", env=step).returncode == 3
     assert "t.json" in outputs(step)["reason"]
+
+
+ACTION = {"CI_AGENT_ACTION": "/action"}
+NO_KEY = (
+    "the provider anthropic needs a key: give it as the input api-key, `api-key: ${{ secrets.ANTHROPIC_API_KEY }}`, "
+    "or, for a fallback, set ANTHROPIC_API_KEY by `env`; a pull request from a fork gets no secrets"
+)
+
+
+def test_a_key_that_is_missing_in_the_action_is_asked_for_as_its_input(ci_agent: CIAgent, step: dict[str, str]) -> None:
+    flags = ("--policy", "read-only", "--model", "anthropic:m", "--publish", "github-outputs")
+    done = ci_agent("run", *flags, "Look.", env={**step, **ACTION})
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (3, f"ci-agent: {NO_KEY}")
+    assert outputs(step)["reason"] == NO_KEY
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("--policy", "read-only"), "In the action --model is the input model."),
+        (
+            ("--policy", "read-only", "--model", "scripted:s", "--replay-tools"),
+            "--model is the input model, the input extra-args is for --replay-tools and --fail-on-divergence.",
+        ),
+        (("--policy", "read-only", "--bogus"), "In the action the input extra-args is for --verbose."),
+    ],
+)
+def test_flags_of_a_message_are_told_as_inputs_to_whoever_uses_the_action(
+    args: tuple[str, ...], said: str, ci_agent: CIAgent, step: dict[str, str], workspace: Path
+) -> None:
+    (workspace / "s").write_text("turns: [{text: x}]\n")
+    told = ci_agent("run", *args, "--publish=github-outputs", "Look.", env={**step, **ACTION})
+    assert told.returncode in {2, 3}
+    lines = [line for line in told.stderr.splitlines() if "In the action" in line]
+    assert [line.endswith(said) for line in lines] == [True], told.stderr
+    assert outputs(step)["reason"].splitlines()[-1].endswith(said)
+    assert "the input" not in ci_agent("run", *args, "Look.").stderr
+
+
+def test_a_wrong_input_is_not_called_a_variable(ci_agent: CIAgent, step: dict[str, str]) -> None:
+    done = ci_agent("run", "--policy", "read-only", "x", env={**step, **ACTION, "CI_AGENT_MAX_TURNS": "ten"})
+    assert "Invalid value for --max-turns (the input max-turns): 'ten'" in done.stderr
+    assert "In the action" not in done.stderr
+
+
+def test_a_run_that_failed_in_the_action_names_inputs_in_log_and_summary(
+    ci_agent: CIAgent, step: dict[str, str], workspace: Path
+) -> None:
+    (workspace / "s").write_text("turns: [{tool_calls: [{name: ls, arguments: {path: gone}}]}, {text: x}]\n")
+    flags = ("--policy", "read-only", "--model", "scripted:s", "--fail-on-error", "any", "--publish", "github")
+    done = ci_agent("run", *flags, "Look.", env={**step, **ACTION})
+    line = "In the action --fail-on-error is the input fail-on-error."
+    assert (done.returncode, f"  {line}" in done.stderr.splitlines()) == (1, True)
+    assert Path(step["GITHUB_STEP_SUMMARY"]).read_text().endswith(f"\n\n{line}\n")
