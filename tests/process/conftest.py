@@ -35,6 +35,21 @@ def run(tmp_path: Path, processes: Processes) -> Run:
 
 
 @pytest.fixture
+def time_out(run: Run) -> Run:
+    """Run a command as `run` does, until it is timed out: again with more time where it has not yet said anything,
+    for a busy machine takes long to start a program."""
+
+    def run_until_timed_out(command: str, *, timeout_s: float, **options: Any) -> ProcessResult:
+        for longer in (1, 5, 25):
+            result = run(command, timeout_s=longer * timeout_s, **options)
+            if result.output.total_bytes:
+                break
+        return result
+
+    return run_until_timed_out
+
+
+@pytest.fixture
 def is_alive(tmp_path: Path) -> Callable[[str], bool]:
     """Whether the process whose id stands in a file of the folder still runs; the file must be there."""
 
@@ -57,10 +72,14 @@ def _is_zombie(pid: int) -> bool:
 
 @pytest.fixture
 def as_nobody() -> Iterator[Callable[[str], str]]:
-    """Run a script as an ordinary user, in a folder of its own; returns what it prints."""
+    """Run a script as an ordinary user, in a folder of its own; returns what it prints.
+
+    Each process of tests has a user of its own, for the kernel counts the processes of a user.
+    """
     if os.geteuid() != 0:
         pytest.skip("only root may become somebody else")
-    user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    number = 50_000 + os.getpid() % 10_000
+    user = ["setpriv", f"--reuid={number}", f"--regid={number}", "--clear-groups"]
     interpreters = [[sys.executable], ["/usr/bin/python3", "-S"]]
     check = (
         f"import os, sys; assert os.access(sys.executable, os.X_OK) and sys.version_info[:2] == {sys.version_info[:2]}"

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -75,8 +76,10 @@ def processes() -> Iterator[Processes]:
     )
     if not may_unshare:
         pytest.skip("this user gets no namespaces: needs root with CAP_SYS_ADMIN")
+    remove_what_is_left()  # by a run that was killed, and had this number
     with open_processes() as opened:
         yield opened
+    remove_what_is_left()
 
 
 def run(processes: Processes, folder: Path, kind: str, program: str) -> str:
@@ -101,7 +104,7 @@ def kept_by_the_kernel() -> dict[str, list[str]]:
 
 
 def remove_what_is_left() -> None:
-    """Of a call that fails the test, for it would stay on the machine."""
+    """It would stay on the machine."""
     LEFT.unlink(missing_ok=True)
     kept = kept_by_the_kernel()
     for kind, option in (("shm", "-M"), ("sem", "-S"), ("msg", "-Q")):
@@ -111,21 +114,16 @@ def remove_what_is_left() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_system_v_objects_and_queues_go_with_the_call(processes: Processes, tmp_path: Path, kind: str) -> None:
-    try:
-        assert run(processes, tmp_path, kind, LEAVE) == "made 1\n"
-        assert kept_by_the_kernel() == {"shm": [], "sem": [], "msg": []}
-        # Neither does the next call find them.
-        assert run(processes, tmp_path, kind, LEAVE.replace("0o1000 |", "0o3000 |")) == "made 1\n"
-    finally:
-        remove_what_is_left()
+    assert run(processes, tmp_path, kind, LEAVE) == "made 1\n"
+    assert kept_by_the_kernel() == {"shm": [], "sem": [], "msg": []}
+    # Neither does the next call find them.
+    assert run(processes, tmp_path, kind, LEAVE.replace("0o1000 |", "0o3000 |")) == "made 1\n"
 
 
 @pytest.mark.parametrize("kind", ["landlock", "bubblewrap"])
 def test_files_in_shared_memory_go_with_the_call(processes: Processes, tmp_path: Path, kind: str) -> None:
     run(processes, tmp_path, kind, LEAVE)
-    was_left = LEFT.exists()
-    remove_what_is_left()
-    assert not was_left
+    assert not LEFT.exists()
     assert run(processes, tmp_path, kind, ITS_OWN) == "[]\n"
 
 
@@ -135,14 +133,9 @@ def test_processes_of_a_call_share_memory(processes: Processes, tmp_path: Path, 
 
 
 def test_a_workspace_in_shared_memory_stays_in_sight(processes: Processes) -> None:
-    folder = Path("/dev/shm") / f"ci-agent-test-{os.getpid()}"
-    folder.mkdir()
-    try:
-        assert run(processes, folder, "landlock", f"import os; print(os.listdir('{folder}'))") == "['program.py']\n"
-    finally:
-        for file in folder.iterdir():
-            file.unlink()
-        folder.rmdir()
+    with tempfile.TemporaryDirectory(prefix="ci-agent-test-", dir="/dev/shm") as name:
+        program = f"import os; print(os.listdir('{name}'))"
+        assert run(processes, Path(name), "landlock", program) == "['program.py']\n"
 
 
 def test_what_is_mounted_here_stays(processes: Processes, tmp_path: Path) -> None:
