@@ -124,9 +124,12 @@ def test_a_signal_that_a_library_takes_care_of_stays_its_own() -> None:
 
 def test_an_alarm_that_was_set_before_the_exec_cancels(start: Start) -> None:
     set_alarm = "import os, signal, sys; signal.alarm(1); os.execv(sys.argv[1], sys.argv[1:])"
-    program = start(WAIT, f'exec "$PYTHON" -c "{set_alarm}" "$PYTHON" "$SCRIPT"')
-    id_when_up(program)
-    assert said(program) == "received SIGALRM 14 False"
+    for seconds in (1, 5, 20):  # a busy machine takes long to start a program, and then there is nothing to cancel
+        command = f'exec "$PYTHON" -c "{set_alarm.replace("alarm(1)", f"alarm({seconds})")}" "$PYTHON" "$SCRIPT"'
+        up, *ended = said(start(WAIT, command)).splitlines() or [""]
+        if up:
+            break
+    assert ended == ["received SIGALRM 14 False"]
 
 
 def test_a_limit_of_processor_time_cancels(start: Start) -> None:
@@ -317,4 +320,4 @@ def test_it_ends_even_if_its_watch_cannot_be_told() -> None:
         kept = os.dup(write_end)
         os.dup2(takes_nothing.fileno(), write_end, inheritable=False)
     os.close(kept)
-    assert threading.enumerate() == threads
+    assert set(threading.enumerate()) <= set(threads)

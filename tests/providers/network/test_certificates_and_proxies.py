@@ -1,10 +1,11 @@
 """Whom a request trusts, and through whom it goes."""
 
 import shutil
+import socket
 import ssl
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 from over_http import limits, post, refused
@@ -143,12 +144,17 @@ def test_this_machine_is_reached_without_a_proxy(faults: "Faults", client: "Clie
     assert proxy.connections == 0
 
 
+def nothing_is_found(*_: object, **__: object) -> NoReturn:
+    raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+
 def test_a_proxy_in_the_process_environment_is_not_used(
     faults: "Faults", client: "Client", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     proxy = faults.serve(faults.reply(200))
     monkeypatch.setenv("http_proxy", proxy.url)
     monkeypatch.setenv("ALL_PROXY", proxy.url)
+    monkeypatch.setattr(socket, "getaddrinfo", nothing_is_found)  # no name server shall be asked, which may be slow
     assert refused(client.transport(), "http://no-such-host.invalid").kind == "connection"
     assert proxy.connections == 0
 

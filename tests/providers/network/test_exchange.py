@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from ci_agent.cancellation import Cancelled, CancelToken
+from ci_agent.providers.network import exchange
 from ci_agent.providers.network.exchange import Connected, End, Exchange, Head, PhaseLimits, Piece
 from ci_agent.providers.wire.failures import ApiError
 
@@ -43,7 +44,8 @@ def test_pieces_come_in_order_and_a_finished_exchange_is_not_given_up() -> None:
     assert reading.abandoned == 0
 
 
-def test_the_last_pieces_are_waited_for_so_that_the_connection_is_kept() -> None:
+def test_the_last_pieces_are_waited_for_so_that_the_connection_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exchange, "_LINGER_S", 20.0)  # which a busy machine does not exceed
     reading = Reading(Connected(), HEAD, b"a")
     assert (reading.exchange.head(), next(reading.exchange.chunks())) == (HEAD, b"a")
     threading.Thread(target=lambda: [reading.put(b"rest"), reading.put(End())]).start()

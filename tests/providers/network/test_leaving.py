@@ -81,7 +81,7 @@ def test_cancelled_while_connecting_it_leaves_at_once(client: "Client") -> None:
             post(client.transport(PATIENT), f"https://127.0.0.1:{listener.getsockname()[1]}", token)
         assert time.monotonic() - start < AT_ONCE_S
         for thread in request_threads():
-            thread.join(2)
+            thread.join(AT_ONCE_S)
         assert request_threads() == []
 
 
@@ -113,7 +113,7 @@ def test_cancelled_while_a_name_is_looked_up_it_leaves_at_once_and_sends_nothing
     assert time.monotonic() - start < AT_ONCE_S
     thread = request_threads()[-1]
     known.set()
-    thread.join(5)
+    thread.join(AT_ONCE_S)
     assert not thread.is_alive()
     assert faults.servers[0].is_left()
     assert faults.servers[0].requests == []
@@ -137,7 +137,7 @@ def test_what_was_cancelled_before_is_not_sent(faults: "Faults", client: "Client
 
 def test_after_a_failure_another_request_gets_a_new_connection(faults: "Faults", client: "Client") -> None:
     server = faults.serve(["hang"], faults.reply(200, "back"))
-    transport = client.transport(limits(first_byte=0.2))
+    transport = client.transport(limits(first_byte=1.5))
     assert refused(transport, server.url).kind == "timeout"
     assert post(transport, server.url) == b"back"
     assert server.connections == 2
@@ -149,11 +149,11 @@ def request_threads() -> list[threading.Thread]:
 
 def test_closing_leaves_no_connection_and_no_thread(faults: "Faults", client: "Client") -> None:
     server = faults.serve(faults.reply(200), ["hang"], [faults.head(200), b"x", "hang"], faults.reply(200))
-    transport = client.transport(limits(first_byte=0.1, idle=0.1))
+    transport = client.transport(limits(first_byte=1.0, idle=1.0))
     for request in (post, refused, refused, post):
         request(transport, server.url)
     transport.close()
     assert server.is_left()
     for thread in request_threads():
-        thread.join(5)
+        thread.join(AT_ONCE_S)
     assert request_threads() == []
