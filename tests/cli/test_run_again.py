@@ -9,9 +9,12 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from tests.conftest import Faults
 
 CIAgent = Callable[..., Any]
 
@@ -148,15 +151,15 @@ def test_a_state_that_cannot_be_written_is_no_success(run_again: CIAgent, tmp_pa
 
 
 def test_a_state_that_can_no_longer_be_written_is_no_success(
-    workspace: Path, environment: dict[str, str], tmp_path: Path
+    ci_agent: CIAgent, faults: "Faults", tmp_path: Path
 ) -> None:
     """As when the disk is full: found out at the run's end, and said in its record."""
-    (workspace / "script.yaml").write_text("turns: [{text: Done., delay_s: 1}]")
-    process = begun(workspace, environment, tmp_path, "--transcript", str(tmp_path / "t.json"))
-    (tmp_path / "state" / "last-run.json").mkdir()
-    _, errors = process.communicate(timeout=30)
-    assert process.returncode == 1
-    assert b"cannot be written: Is a directory" in errors
+    server = faults.serve([(tmp_path / "state" / "last-run.json").mkdir, *faults.answer("Done.")])
+    model = ["--model", "openai-chat:m", "--base-url", f"{server.url}/v1"]
+    files = ["--state-dir", str(tmp_path / "state"), "--transcript", str(tmp_path / "t.json")]
+    done = ci_agent("run", "--task", "task.yaml", *model, *files, env={"OPENAI_API_KEY": "sk-test-0123456789abcdef"})
+    assert done.returncode == 1
+    assert "cannot be written: Is a directory" in done.stderr
     assert json.loads((tmp_path / "t.json").read_text())["result"]["exit_code"] == 1
 
 

@@ -1,6 +1,7 @@
 """`ci-agent run` against a model's server on this machine: the real command, over a real connection."""
 
 import json
+import re
 import signal
 import socket
 import subprocess
@@ -69,13 +70,14 @@ def test_a_local_server_that_is_loading_is_waited_for(faults: "Faults", ci_agent
 
 
 def test_a_local_server_that_is_not_there_is_asked_about(ci_agent: "CIAgent") -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    flags = ("--policy", "read-only", "--model", "ollama:m", "--base-url", f"http://127.0.0.1:{port}")
-    done = ci_agent("run", *flags, "--attempts", "1", "Hello.")
+    with socket.socket() as held:  # so that nobody else listens there meanwhile
+        held.bind(("127.0.0.1", 0))
+        port = held.getsockname()[1]
+        flags = ("--policy", "read-only", "--model", "ollama:m", "--base-url", f"http://127.0.0.1:{port}")
+        done = ci_agent("run", *flags, "--attempts", "1", "Hello.")
+        doctor = ci_agent("doctor", *flags)
     assert done.returncode == 4
     assert "Connection refused: is ollama running?" in done.stderr
-    doctor = ci_agent("doctor", *flags)
     assert f"127.0.0.1:{port} cannot be reached: Connection refused: is ollama running?" in doctor.stdout
 
 
@@ -87,11 +89,9 @@ def test_a_server_that_says_nothing_is_left(faults: "Faults", run: Run, head_fir
     code, document, _ = run(server, *limits)
     assert code == 4
     assert "0.2 s" in document["result"]["error"]
-    code, document, _ = run(server, "--timeout", "1")
-    assert (code, document["result"]["error"]) == (
-        124,
-        "the run took longer than 1 s, the last 1 s of them waiting for the model, which did not answer",
-    )
+    code, document, _ = run(server, "--timeout", "2")
+    told = r"the run took longer than 2 s, the last [12] s of them waiting for the model, which did not answer"
+    assert (code, re.fullmatch(told, document["result"]["error"]) is not None) == (124, True), document["result"]
 
 
 def test_a_tool_call_and_an_answer(faults: "Faults", run: Run, workspace: Path) -> None:
@@ -196,7 +196,7 @@ def test_a_signal_ends_a_silence(faults: "Faults", workspace: Path, environment:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    assert reached.wait(20)
+    assert reached.wait(60)
     start = time.monotonic()
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=40)

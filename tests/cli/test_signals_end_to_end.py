@@ -41,7 +41,7 @@ sleep 300
 def wait_for(file: Path, process: subprocess.Popen[bytes]) -> str:
     """The text of a file that the run is about to write."""
     pause = threading.Event()
-    for _ in range(1000):
+    for _ in range(3000):
         if file.exists():
             return file.read_text()
         assert process.poll() is None, "the run ended early"
@@ -143,7 +143,7 @@ def test_a_killed_run_leaves_a_journal_that_recovers_and_verifies(
     pids = [int(pid) for pid in wait_for(workspace / "pids", process).split()]
     process.kill()
     process.communicate(timeout=30)
-    assert die(pids, within_s=2)
+    assert die(pids, within_s=20)
     done = ci_agent("transcript", "recover", "t.json")
     assert isinstance(done, subprocess.CompletedProcess)
     assert (done.returncode, done.stdout.strip()) == (0, "t.json")
@@ -263,7 +263,7 @@ def test_the_death_of_the_shell_that_runs_the_command_ends_the_run(
     process = start(workspace, environment, ["bash", "-e", "-c", '"$@"; true', "bash"])
     pids = [int(pid) for pid in wait_for(workspace / "pids", process).split()]
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=10)  # until nobody holds the pipe any more
+    process.communicate(timeout=30)  # until nobody holds the pipe any more
     check_that_it_was_cancelled(workspace, 143)
     assert [is_alive(pid) for pid in pids] == [False] * len(pids)
 
@@ -277,7 +277,7 @@ def test_a_shell_that_ends_in_exec_hands_its_signals_on(
     process = start(workspace, environment, ["bash", "-e", "-c", 'exec "$@"', "bash"])
     pids = [int(pid) for pid in wait_for(workspace / "pids", process).split()]
     process.send_signal(number)
-    process.communicate(timeout=10)
+    process.communicate(timeout=30)
     assert process.returncode == 128 + number
     check_that_it_was_cancelled(workspace, 128 + number)
     assert [is_alive(pid) for pid in pids] == [False] * len(pids)
@@ -300,6 +300,13 @@ def test_the_first_process_of_a_container_can_be_signalled(
 
 
 def child_of(parent: int) -> int:
-    stats = (file.read_text().rpartition(")") for file in Path("/proc").glob("[0-9]*/stat"))
-    (child,) = (int(head.split(" ")[0]) for head, _, tail in stats if int(tail.split()[1]) == parent)
+    stats = (stat_of(folder).rpartition(")") for folder in Path("/proc").glob("[0-9]*"))
+    (child,) = (int(head.split(" ")[0]) for head, _, tail in stats if tail and int(tail.split()[1]) == parent)
     return child
+
+
+def stat_of(process: Path) -> str:
+    try:
+        return (process / "stat").read_text()
+    except OSError:  # another test's, and it has just ended
+        return ""
