@@ -61,7 +61,7 @@ def _check(path: str) -> Task | CIAgentError:
 
 def _require_what_it_names(task: Task) -> None:
     """InvalidFileError at the place in the task where the policy or a file is named that cannot be read."""
-    read = load_yaml(read_named_file(task.file, "task"), task.file)
+    read = load_yaml(read_named_file(task.file, "task"), task.file, model=TaskDocument)
     with _blamed_on(read, ("policy",)):
         load_policy(task.policy)
     for index, file in enumerate(task.context_files):

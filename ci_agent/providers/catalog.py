@@ -68,7 +68,7 @@ class _OwnModels(FileModel):
 
 
 def _read_own(path: Path) -> dict[str, ModelFacts]:
-    document = load_yaml(read_named_file(path, "models file"), str(path))
+    document = load_yaml(read_named_file(path, "models file"), str(path), model=_OwnModels)
     own = validate(document, _OwnModels)
     for name in own.models:
         if ":" not in name:

@@ -61,7 +61,7 @@ def read_script(path: str | Path) -> tuple[Script, YamlDocument]:
     InvalidFileError with its place for anything that cannot be played.
     """
     try:
-        document = read_yaml(path, "script")
+        document = read_yaml(path, "script", model=Script)
     except ConfigurationError as error:
         if isinstance(error, InvalidFileError) or Path(path).is_absolute() or os.path.lexists(path):
             raise

@@ -52,6 +52,10 @@ class YamlDocument:
             return place_of(parent.keys[str(path[-1])], self.line_starts)
         return self.place(path)
 
+    def path_at(self, offset: int) -> tuple[str | int, ...] | None:
+        """The path of the scalar that begins there; None: none does."""
+        return _find(self.marks, offset)
+
     def error(self, path: Sequence[str | int], problem: str) -> InvalidFileError:
         """To raise: the problem at the value of a path."""
         return InvalidFileError(self.file, *self.place(path), problem)
@@ -71,6 +75,17 @@ def raise_problems(file: str, problems: Sequence[tuple[Place, str]]) -> None:
 
 def _start(marks: Marks) -> int:
     return marks if isinstance(marks, int) else marks.start
+
+
+def _find(marks: Marks, offset: int) -> tuple[str | int, ...] | None:
+    if isinstance(marks, int):
+        return () if marks == offset else None
+    steps = marks.values.items() if isinstance(marks, MappingMarks) else enumerate(marks.items)
+    for step, inner in steps:
+        rest = _find(inner, offset)
+        if rest is not None:
+            return (step, *rest)
+    return None
 
 
 def _follow(marks: Marks, path: Sequence[str | int]) -> Marks:

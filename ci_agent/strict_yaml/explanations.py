@@ -1,16 +1,16 @@
 """What is wrong with a value in a file, as a sentence that says what to write instead."""
 
 import re
-import types
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Literal, get_args, get_origin
 
 from pydantic import BaseModel
 
 from ci_agent.json_types import Json
 from ci_agent.spelling import nearest
+from ci_agent.strict_yaml.model_paths import annotations_at, is_model, members
 from ci_agent.strict_yaml.problems import EXPECTED, Problem
-from ci_agent.strict_yaml.text import quote
+from ci_agent.strict_yaml.text import either, quote
 
 _GLUED_KEY = re.compile(r"([A-Za-z_]+):(?=\S)(.*)")
 
@@ -50,8 +50,7 @@ def explain(problem: Problem, model: type[BaseModel]) -> str:
         return f"expected text of the form {context['pattern']}, got {_shown(error['input'])}"
     expected = context["expected"] if kind == "union" else EXPECTED.get(kind)
     if expected:
-        unit = " of seconds" if expected == "a number" and str(problem.path[-1]).endswith("_s") else ""
-        return f"expected {expected}{unit}, got {_shown(error['input'])}" + _hint(str(expected), error["input"])
+        return _another_kind(str(expected), error["input"], str(problem.path[-1] if problem.path else ""))
     return error["msg"][:1].lower() + error["msg"][1:]
 
 
@@ -83,11 +82,18 @@ def _not_among(value: Json, expected: str) -> str:
     words = expected.replace(" or ", ", ").replace("'", "").split(", ")
     close = nearest(value, words) if isinstance(value, str) else None
     hint = f": did you mean {close}?" if close else ""
-    return f"expected {_either(words)}, got {_shown(value)}{hint}"
+    return f"expected {either(words)}, got {_shown(value)}{hint}"
+
+
+def _another_kind(expected: str, value: Json, key: str) -> str:
+    if "text" in expected and isinstance(value, float):
+        return f"expected {expected}, got a number: put it in quotes as you wrote it"  # 3.10 is 3.1 by now
+    unit = " of seconds" if expected == "a number" and key.endswith("_s") else ""
+    return f"expected {expected}{unit}, got {_shown(value)}" + _hint(expected, value)
 
 
 def _hint(expected: str, value: Json) -> str:
-    if "text" in expected and isinstance(value, bool | int | float):
+    if "text" in expected and isinstance(value, bool | int):
         return f": write {quote(_shown_scalar(value))} in quotes"
     if "number" in expected and isinstance(value, str) and value.isdecimal():
         return ": write it without quotes"
@@ -115,10 +121,6 @@ def _shown_scalar(value: Json) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _either(words: Sequence[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
-
-
 def _keys(model: type[BaseModel]) -> set[str]:
     return {field.alias or name for name, field in model.model_fields.items()}
 
@@ -126,39 +128,11 @@ def _keys(model: type[BaseModel]) -> set[str]:
 def _keys_that_hold(model: type[BaseModel], key: str) -> Iterator[str]:
     """The keys whose own mapping may have this one."""
     for name, field in model.model_fields.items():
-        if any(_is_model(member) and key in _keys(member) for member in _members(field.annotation)):
+        if any(is_model(member) and key in _keys(member) for member in members(field.annotation)):
             yield field.alias or name
 
 
 def _models_at(model: type[BaseModel], problem: Problem) -> list[type[BaseModel]]:
     """What the mapping may be in which an unknown key stands."""
-    candidates: list[Any] = [model]
-    for step in problem.path[:-1]:
-        candidates = [inner for candidate in candidates for inner in _step_into(candidate, step)]
-    models = [candidate for candidate in candidates if _is_model(candidate)]
+    models = [candidate for candidate in annotations_at(model, problem.path[:-1]) if is_model(candidate)]
     return [candidate for candidate in models if candidate.__name__ in problem.branch] or models
-
-
-def _step_into(candidate: Any, step: str | int) -> Iterator[Any]:
-    if _is_model(candidate):
-        for name, field in candidate.model_fields.items():
-            if step in (name, field.alias):
-                yield from _members(field.annotation)
-    else:
-        for argument in get_args(candidate)[-1:]:
-            yield from _members(argument)
-
-
-def _members(annotation: Any) -> Iterator[Any]:
-    """The members of a union, through annotations and type aliases."""
-    if get_origin(annotation) is Annotated:
-        yield from _members(get_args(annotation)[0])
-    elif get_origin(annotation) in (Union, types.UnionType):
-        for member in get_args(annotation):
-            yield from _members(member)
-    else:
-        yield annotation
-
-
-def _is_model(candidate: Any) -> bool:
-    return isinstance(candidate, type) and issubclass(candidate, BaseModel)

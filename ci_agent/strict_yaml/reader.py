@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 import yaml
+from pydantic import BaseModel
 
 from ci_agent.errors import InvalidFileError
 from ci_agent.json_types import Json
 from ci_agent.strict_yaml.document import ListMarks, MappingMarks, Marks, YamlDocument, raise_problems
+from ci_agent.strict_yaml.model_paths import scalars_at
 from ci_agent.strict_yaml.scalars import AmbiguousScalarError, parse_plain
 from ci_agent.strict_yaml.syntax import TAB_PROBLEM, explain_syntax_error, text_at, word_at
 from ci_agent.strict_yaml.text import check_text, find_line_starts, place_of, quote
@@ -27,6 +29,9 @@ _COLON_AND_PUNCTUATION = frozenset((":,", ":?", ":[", ":]", ":{", ":}"))
 _TEXT_BLOCK_HEADER = re.compile(r"[|>][-+1-9]{0,2}(?: +#.*| *)")
 _LEADING_TAB = re.compile(r"\n(?: *\n)*+ *+\t")
 
+_Found: TypeAlias = str | AmbiguousScalarError
+"""A problem; of a value that may be this or that it depends on its place what to say."""
+
 _Event: TypeAlias = Any
 """An event of PyYAML. Its stubs call every mark optional; those of parsed events are always there."""
 
@@ -38,17 +43,20 @@ class EventParser(Protocol):
     def get_event(self) -> _Event: ...
 
 
-def read_yaml(path: str | Path, what: str) -> YamlDocument:
+def read_yaml(path: str | Path, what: str, *, model: type[BaseModel] | None = None) -> YamlDocument:
     """The document in a file; `what` names its role in messages ("policy", "script").
 
     Raises ConfigurationError for what is no readable file, InvalidFileError as `load_yaml` does.
     """
-    return load_yaml(read_text_file(path, what), str(path))
+    return load_yaml(read_text_file(path, what), str(path), model=model)
 
 
-def load_yaml(text: str, file: str, *, parser: type[EventParser] | None = None) -> YamlDocument:
+def load_yaml(
+    text: str, file: str, *, model: type[BaseModel] | None = None, parser: type[EventParser] | None = None
+) -> YamlDocument:
     """Read one document; raise InvalidFileError that names every problem found, each on a line of its own.
 
+    `model`: what the file will be read into, so that messages can say what belongs in a place.
     `parser`: libyaml's where PyYAML has it, otherwise PyYAML's own, which answers the same, slower.
     An empty file is a document whose value is None.
     """
@@ -56,8 +64,19 @@ def load_yaml(text: str, file: str, *, parser: type[EventParser] | None = None) 
     reader = _Reader(text, file, parser or _default_parser())
     value, marks = reader.read_document()
     line_starts = find_line_starts(text)
-    raise_problems(file, [(place_of(offset, line_starts), problem) for offset, problem in reader.problems])
-    return YamlDocument(file, value, marks, line_starts)
+    document = YamlDocument(file, value, marks, line_starts)
+    told = [
+        (place_of(offset, line_starts), _told(problem, offset, document, model)) for offset, problem in reader.problems
+    ]
+    raise_problems(file, told)
+    return document
+
+
+def _told(problem: _Found, offset: int, document: YamlDocument, model: type[BaseModel] | None) -> str:
+    if isinstance(problem, str):
+        return problem
+    path = document.path_at(offset)
+    return problem.where(scalars_at(model, path) if model is not None and path is not None else ())
 
 
 class _TooManyProblemsError(Exception):
@@ -71,7 +90,7 @@ class _Reader:
         self.text = text
         self.file = file
         self.next_event = parser(text).get_event
-        self.problems: list[tuple[int, str]] = []
+        self.problems: list[tuple[int, _Found]] = []
         self.text_blocks: list[tuple[int, int]] = []
         self.flow_depth = 0
         self.values = 0
@@ -142,6 +161,9 @@ class _Reader:
     def _plain(self, event: _Event) -> Json:
         try:
             return parse_plain(event.value)
+        except AmbiguousScalarError as error:
+            self._report(event, error)
+            return event.value
         except ValueError as error:
             self._report(event, str(error))
             return event.value
@@ -211,7 +233,7 @@ class _Reader:
         try:
             return _parse_key(event.value)
         except AmbiguousScalarError as error:
-            self._report(event, error.as_key)
+            self._report(event, error.as_text)
             return event.value
         except ValueError as error:
             self._report(event, str(error))
@@ -237,7 +259,7 @@ class _Reader:
         """To raise where reading on would cost too much."""
         return InvalidFileError(self.file, *place_of(event.start_mark.index, find_line_starts(self.text)), problem)
 
-    def _report(self, event: _Event, problem: str) -> None:
+    def _report(self, event: _Event, problem: _Found) -> None:
         self.problems.append((event.start_mark.index, problem))
         if len(self.problems) >= MAX_COLLECTED:
             raise _TooManyProblemsError

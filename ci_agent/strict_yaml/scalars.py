@@ -1,11 +1,11 @@
 """Plain (unquoted) scalars: YAML 1.2 core types, and what other readers of YAML would take them for."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import reduce
 
 from ci_agent.json_types import MAX_INTEGER_DIGITS, Json
-from ci_agent.strict_yaml.text import quote
+from ci_agent.strict_yaml.text import either, quote
 
 _WORDS: Mapping[str, bool | None] = {"true": True, "false": False, "null": None, "~": None, "": None}
 
@@ -40,9 +40,31 @@ class AmbiguousScalarError(ValueError):
     """Two readers could disagree on the value; says so, and what to write instead."""
 
     def __init__(self, problem: str, text: str, value: str | None = None) -> None:
-        self.as_key = f"{problem}: write {quote(text)} in quotes"
-        """The message for a key, which is always text."""
-        super().__init__(f"{self.as_key} if text is meant, else {value}" if value else self.as_key)
+        self.as_text = f"{problem}: write {quote(text)} in quotes"
+        """The message where only text can be meant, as by a key."""
+        super().__init__(f"{self.as_text} if text is meant, else {value}" if value else self.as_text)
+        self._problem = problem
+        self._text = text
+        self._value = value
+
+    def where(self, wanted: Collection[str | type]) -> str:
+        """The message for a place that takes these words, or values of these types; none of them: nobody knows."""
+        words = [each for each in wanted if isinstance(each, str)]
+        kinds = {each for each in wanted if not isinstance(each, str)}
+        if words and not kinds and self._text not in words:
+            return f"{self._problem}: write {either([_spelled(word) for word in words])}"
+        if (words and not kinds) or kinds == {str}:
+            return self.as_text
+        if kinds == {bool}:
+            return f"{self._problem}: write {self._value if self._value in {'true', 'false'} else 'true or false'}"
+        if kinds and kinds <= {int, float}:
+            is_number = self._value is not None and _NUMBER.fullmatch(self._value)
+            return f"{self._problem}: write {self._value if is_number else 'a number'}"
+        return str(self)
+
+
+def _spelled(word: str) -> str:
+    return quote(word) if word.lower() in _MEANT else word
 
 
 def parse_plain(text: str) -> Json:

@@ -32,6 +32,11 @@ def quote(text: str, limit: int = 60) -> str:
     return mark + "".join(_visible(char) for char in shown) + mark
 
 
+def either(words: Sequence[str]) -> str:
+    """`a, b or c`."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+
+
 def check_text(text: str, file: str) -> str:
     """The text as the parser shall get it: no byte order mark, lines ended by a newline.
 

@@ -43,7 +43,7 @@ class Task:
 
 def load_task(path: str | Path) -> Task:
     """The task at `path`; InvalidFileError with its place for anything that cannot be run."""
-    read = load_yaml(read_named_file(path, "task"), str(path))
+    read = load_yaml(read_named_file(path, "task"), str(path), model=TaskDocument)
     document = validate(read, TaskDocument)
     for name, spec in document.inputs.items():
         _check_input(name, spec, read)

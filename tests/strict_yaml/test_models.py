@@ -1,4 +1,4 @@
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import AfterValidator, Field
@@ -82,7 +82,7 @@ def test_a_document_becomes_its_model() -> None:
         ("version: 1\nentries:\n  - {id: a, share: half}", '3:20: expected a number, got the text "half"'),
         ("version: 1\nentries:\n  - {id: a, maxcalls: 1}", '3:13: unknown key "maxcalls": did you mean "max_calls"?'),
         ("version: 1\nflag: 1", "2:7: expected true or false, got the number 1"),
-        ("version: 1\nlabel: 1.5", '2:8: expected text, got the number 1.5: write "1.5" in quotes'),
+        ("version: 1\nlabel: 1.5", "2:8: expected text, got a number: put it in quotes as you wrote it"),
         ("version: 1\ntable: {a: {b: c}}", '2:16: expected a whole number, got the text "c"'),
         (
             "version: 1\neither: 5",
@@ -112,3 +112,47 @@ def test_every_problem_has_a_line_of_its_own_in_the_order_of_the_file() -> None:
         'f.yml:5:5: the key "id" is missing here',
         "f.yml:5:17: expected at least 1, got the number 0",
     ]
+
+
+class Choices(FileModel):
+    mode: Literal["off", "auto"] | None = None
+    modes: list[Literal["on", "auto"]] = Field(default=[])
+    version: Literal[1] = 1
+    flag: bool = False
+    share: float = 0.0
+    name: str = ""
+    nested: list[Entry] = Field(default=[])
+    tuples: list[tuple[str, ...]] = Field(default=[])
+    free: Any = None
+    mixed: str | int | None = None
+
+
+BOOLEAN = "is a boolean to some readers and text to others"
+DATE = "some readers take this for a date"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("mode: off", f'1:7: off {BOOLEAN}: write "off" in quotes'),
+        ("mode: no", f'1:7: no {BOOLEAN}: write "off" or auto'),
+        ("modes: [yes]", f'1:9: yes {BOOLEAN}: write "on" or auto'),
+        ("modes: Yes", f'1:8: Yes {BOOLEAN}: write "on" or auto'),
+        ("version: yes", f"1:10: yes {BOOLEAN}: write 1"),
+        ("flag: Off", f"1:7: Off {BOOLEAN}: write false"),
+        ("flag: 2026-01-01", f"1:7: {DATE}: write true or false"),
+        ("share: 1_0", "1:8: numbers are written without underscores: write 10"),
+        ("share: on", f"1:8: on {BOOLEAN}: write a number"),
+        ("name: 2026-01-01", f'1:7: {DATE}: write "2026-01-01" in quotes'),
+        ("nested: [{id: y}]", f'1:15: y {BOOLEAN}: write "y" in quotes'),
+        ("tuples: [[a, n]]", f'1:14: n {BOOLEAN}: write "n" in quotes'),
+        ("free: no", f'1:7: no {BOOLEAN}: write "no" in quotes if text is meant, else false'),
+        ("mixed: 0x10", '1:8: hexadecimal numbers are not supported: write "0x10" in quotes if text is meant, else 16'),
+        ("gone: no", f'1:7: no {BOOLEAN}: write "no" in quotes if text is meant, else false'),
+        ("name: {flag: no}", f'1:14: no {BOOLEAN}: write "no" in quotes if text is meant, else false'),
+    ],
+)
+def test_a_scalar_that_may_be_this_or_that_is_told_what_its_place_takes(text: str, message: str) -> None:
+    with pytest.raises(InvalidFileError) as caught:
+        load_yaml(text, "f.yml", model=Choices)
+    assert str(caught.value) == f"f.yml:{message}"

@@ -40,7 +40,7 @@ class _PolicyModel(FileModel):
     @classmethod
     def _refuse_nothing(cls, value: Json) -> Json:
         if value is None:
-            raise ValueError("nothing is written after this key: write a value, or delete the key")
+            raise ValueError("nothing, or null, is written after this key: write a value, or delete the key")
         return value
 
 

@@ -101,6 +101,8 @@ def _as_text(value: Json) -> str:
         return ", and this is a list"
     if value is None:
         return ", and YAML takes this for nothing: put it in quotes"
+    if isinstance(value, float):  # 3.10 is 3.1 by now
+        return ", and YAML takes this for a number: put it in quotes as you wrote it"
     spelled = str(value).lower() if isinstance(value, bool) else str(value)
     kind = "a boolean" if isinstance(value, bool) else "a number"
     return f", and YAML takes {spelled} for {kind}: write {quote(spelled)} in quotes"
@@ -217,7 +219,7 @@ _TEST_SCHEMA: Final = {
 }
 
 ToolPattern: TypeAlias = Annotated[str, AfterValidator(_check_tool)]
-CommandWords: TypeAlias = Annotated[Any, PlainValidator(_read_command), WithJsonSchema(_TEXTS_SCHEMA)]
+CommandWords: TypeAlias = Annotated[tuple[str, ...], PlainValidator(_read_command), WithJsonSchema(_TEXTS_SCHEMA)]
 PathGlobText: TypeAlias = Annotated[str, AfterValidator(_check_path_glob)]
 WorkspaceGlobText: TypeAlias = Annotated[str, AfterValidator(_check_workspace_glob)]
 LabelName: TypeAlias = Annotated[str, AfterValidator(_check_label)]

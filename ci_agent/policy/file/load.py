@@ -73,7 +73,7 @@ def load_policy_source(
     """
     loading = _Loading(frozenset(known_tools))
     if text is not None:
-        return _build(load_yaml(text, TEXT_NAME), (_Origin(TEXT_NAME, TEXT_NAME, None),), loading)
+        return _build(load_yaml(text, TEXT_NAME, model=PolicyDocument), (_Origin(TEXT_NAME, TEXT_NAME, None),), loading)
     if not name_or_path:
         raise ConfigurationError("no policy is named: give the name of a shipped policy, or a path")
     return _read((_find(str(name_or_path), None),), loading)
@@ -98,7 +98,7 @@ def _read(chain: _Chain, loading: _Loading) -> PolicySource:
     file = _identity(origin)
     if file not in loading.sources:
         text = read_named_file(origin.label if origin.is_in_git else _path(origin), "policy")
-        loading.sources[file] = _build(load_yaml(text, origin.label), chain, loading)
+        loading.sources[file] = _build(load_yaml(text, origin.label, model=PolicyDocument), chain, loading)
     return loading.sources[file]
 
 
