@@ -82,7 +82,7 @@ def test_a_replay_does_what_the_run_did(play: Play, record: Path, workspace: Pat
         (call["tool"], call["status"], call["content"]) for call in json.loads(record.read_text())["tool_calls"]
     ]
     assert (workspace / "made.txt").exists()
-    assert again.transcript["usage"]["cost_usd"] == 0.0
+    assert again.transcript["usage"] == json.loads(record.read_text())["usage"]
 
 
 def test_answered_from_the_record_nothing_is_executed(play: Play, record: Path, workspace: Path) -> None:
@@ -173,3 +173,12 @@ def test_without_a_record_there_is_nothing_to_part_from(play: Play, tmp_path: Pa
 def test_a_record_that_is_not_there_ends_the_run_before_it_begins(play: Play, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="cannot read the transcript"):
         play(f"replay:{tmp_path / 'gone.json'}")
+
+
+def test_a_run_that_a_limit_ended_is_ended_there_again(play: Play, tmp_path: Path) -> None:
+    call = "tool_calls: [{name: ls, arguments: {path: .}}], usage: {input_tokens: 600, output_tokens: 1}"
+    (tmp_path / "s.yaml").write_text(f"turns:\n  - {{{call}}}\n  - {{{call}}}\n  - text: Never said.\n")
+    first = play(f"scripted:{tmp_path / 's.yaml'}", transcript=tmp_path / "r.json", limits=Limits(max_tokens=1000))
+    again = play(f"replay:{tmp_path / 'r.json'}", limits=Limits(max_tokens=1000), fail_on_divergence="any")
+    assert (first.reason, first.exit_code) == (again.reason, again.exit_code) == ("limit", 6)
+    assert again.transcript["usage"] == first.transcript["usage"]

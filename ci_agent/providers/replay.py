@@ -1,4 +1,4 @@
-"""`replay:TRANSCRIPT`: a model that says again what it said in a recorded run. No key, no network, no cost."""
+"""`replay:TRANSCRIPT`: a model that says again what it said in a recorded run. No key, no network, nothing to pay."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -23,13 +23,11 @@ from ci_agent.spelling import counted
 
 API = "replay"
 
-_NOTHING_USED = Usage(cost_usd=0.0)
-"""The tokens of the record were paid for when it was made."""
-
 
 def create_replay_stream(document: JsonObject, file: str, now: Callable[[], datetime]) -> StreamFn:
     """A stream function that plays the assistant's messages of a transcript document in their order, once, whatever
-    is asked."""
+    is asked. What each of them used, its unknown cost too, is what the record says: limits end the run where they
+    ended that one."""
     recorded = [message for message in document["messages"] if message["role"] == "assistant"]
     messages = iter(recorded)
     redactions = document["redactions"]["count"]
@@ -61,7 +59,7 @@ def _played(recorded: JsonObject, model: Model, timestamp: datetime) -> Iterator
         model=model.id,
         api=API,
         timestamp=timestamp,
-        usage=_NOTHING_USED,
+        usage=Usage(**recorded["usage"]),
         error_message=recorded["error_message"],
         error_retryable=recorded["error_retryable"],
     )

@@ -61,7 +61,9 @@ def ask(stream: StreamFn, cancel: CancelToken | None = None) -> list[StreamEvent
     return list(stream(MODEL, Context("", (), ()), StreamOptions(), cancel or CancelToken()))
 
 
-def message(*content: AssistantContent, stop: StopReason = "stop", error: str | None = None) -> AssistantMessage:
+def message(
+    *content: AssistantContent, stop: StopReason = "stop", error: str | None = None, cost_usd: float | None = 0.5
+) -> AssistantMessage:
     return AssistantMessage(
         content=content,
         stop_reason=stop,
@@ -69,13 +71,13 @@ def message(*content: AssistantContent, stop: StopReason = "stop", error: str | 
         model="run.json",
         api="replay",
         timestamp=NOW,
-        usage=Usage(cost_usd=0.0),
+        usage=Usage(input_tokens=900, output_tokens=9, cost_usd=cost_usd),
         error_message=error,
         error_retryable=None if error is None else True,
     )
 
 
-def test_each_message_comes_again_whole_and_costs_nothing() -> None:
+def test_each_message_comes_again_whole_with_what_it_used() -> None:
     parts: list[JsonObject] = [
         {"type": "thinking", "text": "Hm.", "replay": {"signature": "x"}},
         text("I look."),
@@ -130,3 +132,8 @@ def test_a_run_that_was_cancelled_gets_no_message(messages: tuple[JsonObject, ..
     last = ask(play(*messages), cancel)[-1]
     assert isinstance(last, StreamFailed)
     assert (last.message.stop_reason, last.message.error_message) == ("aborted", "received SIGTERM")
+
+
+def test_a_cost_that_was_not_known_is_not_known_again() -> None:
+    usage: JsonObject = {"input_tokens": 900, "output_tokens": 9, "cost_usd": None}
+    assert ask(play(said(text("Done."), usage=usage)))[-1] == StreamDone(message(TextContent("Done."), cost_usd=None))
