@@ -120,6 +120,8 @@ LANGUAGES: Mapping[str, str] = {
     "tree": "queries.read_tree",
     "unpack_here": "archives.read_unpack_here",
     "unzip": "archives.read_unzip",
+    "unzipped": "archives.read_unzipped",
+    "zipinfo": "archives.read_zipinfo",
     "watch": "shells.read_watch",
     "wget": "web.read_wget",
     "workspaces": "launchers.read_workspaces",

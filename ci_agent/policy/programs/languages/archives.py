@@ -1,7 +1,9 @@
 """Archives: the mode decides whether files are read from the disk or written to it."""
 
 import re
+from collections.abc import Sequence
 
+from ci_agent.policy.effects import FileEffect, FileUse
 from ci_agent.policy.programs.draft import Draft
 from ci_agent.policy.programs.languages.builds import read_argument_files
 from ci_agent.policy.programs.options import Parsed, tail
@@ -24,6 +26,12 @@ _ADDED = {
     "brotli": ".br",
 }
 """What each program adds to a name."""
+
+_APPENDED = (".gz", ".z", "-z", ".Z")
+"""What gzip tries behind a name that nothing has."""
+
+_UNZIPS = frozenset({"zcat", "gzcat", "zless", "zmore", "zgrep", "zegrep", "zfgrep"})
+"""Scripts and names of gzip."""
 
 
 def read_tar(parsed: Parsed, draft: Draft) -> None:
@@ -85,6 +93,8 @@ def read_zip(parsed: Parsed, draft: Draft) -> None:
     """`zip ARCHIVE FILE...`; with `-R` the operands are patterns of what lies beneath the folder."""
     _refuse_double_letters(parsed, draft)
     words = [operand.word for operand in parsed.operands]
+    if words and parsed.has("-O", "--output-file", "--out"):
+        draft.use("read", words[0])
     searches = parsed.has("-R", "--recurse-patterns")
     recursive = searches or parsed.has("-r", "--recurse-paths")
     if words:
@@ -98,12 +108,13 @@ def read_zip(parsed: Parsed, draft: Draft) -> None:
 
 
 def _refuse_double_letters(parsed: Parsed, draft: Draft) -> None:
-    """In a cluster, `TT` and `lf` are options of two letters, whose values may follow at once."""
+    """In a cluster, `TT`, `lf` and `li` are options of two letters; values may follow the first two at once, and the
+    `i` of the last one takes none."""
     letters: dict[int, str] = {}
     for found in parsed.options:
         letters[found.at] = letters.get(found.at, "") + found.spelled.lstrip("-")
     for index, cluster in letters.items():
-        if cluster.count("T") > 1 or {"l", "f"} <= set(cluster):
+        if cluster.count("T") > 1 or {"l", "f"} <= set(cluster) or {"l", "i"} <= set(cluster):
             draft.hazard(index, "may run a command or write a file: write its options one by one")
 
 
@@ -120,10 +131,32 @@ def read_unzip(parsed: Parsed, draft: Draft) -> None:
     """`unzip ARCHIVE MEMBER... -d FOLDER`: without a switch that only shows, it extracts."""
     for operand in parsed.operands[:1]:
         draft.use("read", operand.word)
+        _use_if_there(draft, operand.word, (".zip", ".ZIP"))
     if not parsed.has("-l", "-t", "-p", "-c", "-v", "-z", "-Z", "-Z1", "-ZT"):
         folders = [value for _, value in parsed.values("-d")]
         for folder in folders or [literal_word(".")]:
             draft.use("write", folder, recursive=True)
+
+
+def read_zipinfo(parsed: Parsed, draft: Draft) -> None:
+    for operand in parsed.operands[:1]:
+        _use_if_there(draft, operand.word, (".zip", ".ZIP"))
+
+
+def _use_if_there(draft: Draft, word: Word, endings: Sequence[str], effect: FileEffect = "read") -> None:
+    """They look for these names, too."""
+    if word.literal not in (None, "", "-") and not word.text.endswith(tuple(endings)):
+        names = [literal_word(word.text + ending, word.span) for ending in endings]
+        draft.files += [FileUse(effect, name, if_there=True) for name in names]
+
+
+def read_unzipped(parsed: Parsed, draft: Draft) -> None:
+    """`zcat NAME` prints NAME.gz, and so does `zgrep PATTERN NAME`."""
+    if parsed.called is not None and parsed.called.text.rpartition("/")[2] in _UNZIPS:
+        has_pattern = parsed.profile.name == "zgrep" and not parsed.has(*parsed.profile.instead)
+        for operand in parsed.operands[1 if has_pattern else 0 :]:
+            if _ENDING.search(operand.word.literal or "") is None:
+                _use_if_there(draft, operand.word, _APPENDED)
 
 
 def read_compressor(parsed: Parsed, draft: Draft) -> None:
@@ -135,7 +168,10 @@ def read_compressor(parsed: Parsed, draft: Draft) -> None:
     recursive = parsed.has("-r", "--recursive")
     for operand in parsed.operands:
         draft.use("read", operand.word, recursive)
+        appended = _appended(operand.word, parsed)
+        _use_if_there(draft, operand.word, appended)
         if not shows:
+            _use_if_there(draft, operand.word, appended, "write")
             if recursive:
                 draft.write_whole(operand.word, in_place=True)
             else:
@@ -144,22 +180,37 @@ def read_compressor(parsed: Parsed, draft: Draft) -> None:
                 draft.use("write", result)
 
 
+def _appended(word: Word, parsed: Parsed) -> tuple[str, ...]:
+    """What gzip may put behind a name before it unpacks what it finds, and then deletes."""
+    called = "" if parsed.called is None else parsed.called.text.rpartition("/")[2]
+    unpacks = called in ("gunzip", "unpigz", "uncompress") or parsed.has(
+        "-d", "--decompress", "--uncompress", "-l", "--list", "-t", "--test"
+    )
+    is_gzip = parsed.profile.name in ("gzip", "pigz", "compress")
+    if not (is_gzip and unpacks) or _ENDING.search(word.literal or "") is not None:
+        return ()
+    return (*(suffix.text for _, suffix in parsed.values("-S", "--suffix") if suffix.literal), *_APPENDED)
+
+
 def _results(word: Word, parsed: Parsed) -> list[Word]:
     """The names that a file may get: an ending more, or one less."""
     text = word.literal
     if text is None:
         return [word]
+    packs = parsed.has("-z", "--compress")
     suffixes = [suffix.text for _, suffix in parsed.values("-S", "--suffix") if suffix.literal]
     names = [name for suffix in suffixes for name in (text + suffix, text.removesuffix(suffix))]
-    return [literal_word(name, word.span) for name in names or _result(text, parsed.profile.name)]
+    return [literal_word(name, word.span) for name in names or _result(text, parsed.profile.name, packs)]
 
 
-def _result(text: str, program: str) -> list[str]:
+def _result(text: str, program: str, packs: bool) -> list[str]:
+    """`packs`: it is told to pack, whatever the name says."""
     ending = _ENDING.search(text)
+    longer = text + _ADDED[program]
     if ending is None:
-        return [text + _ADDED[program], *([f"{text}.out"] if program == "bzip2" else [])]
+        return [longer, *([f"{text}.out"] if program == "bzip2" else [])]
     stem = text[: ending.start()]
-    return [f"{stem}.tar" if ending[0][1].lower() == "t" else stem]
+    return [f"{stem}.tar" if ending[0][1].lower() == "t" else stem, *([longer] if packs else [])]
 
 
 def read_ar(parsed: Parsed, draft: Draft) -> None:

@@ -84,6 +84,11 @@ def read_patch(parsed: Parsed, draft: Draft) -> None:
     """The patch says which files to change; one that is named, it may still rename, to whatever it likes."""
     if not parsed.has("--dry-run", "-o", "--output"):
         draft.use("write", literal_word("."), recursive=True)
+    elif not parsed.has("--dry-run"):
+        # What is patched is printed, or comes to lie elsewhere.
+        named = [operand.word for operand in parsed.operands[:1]]
+        for word in named or [literal_word(".")]:
+            draft.use("read", word, recursive=not named)
 
 
 def read_ln(parsed: Parsed, draft: Draft) -> None:
