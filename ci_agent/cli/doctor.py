@@ -10,6 +10,7 @@ import click
 
 from ci_agent.cancellation import CancelToken
 from ci_agent.cli.destinations import find_destination
+from ci_agent.cli.help_groups import RUN_GROUPS, GroupedCommand
 from ci_agent.cli.model_options import read_model_settings
 from ci_agent.cli.options import echo_json, format_option, given_environment, misspelt_variables
 from ci_agent.cli.run import run_command
@@ -54,6 +55,8 @@ def _parameters_of_run() -> Iterator[click.Parameter]:
 
 @click.command(
     "doctor",
+    cls=GroupedCommand,
+    groups={"This command": ("--offline", "--format"), **RUN_GROUPS},
     params=list(_parameters_of_run()),
     epilog="""\b
 Examples:

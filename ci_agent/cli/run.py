@@ -12,6 +12,7 @@ from ci_agent.cancellation import CancelToken
 from ci_agent.ci_services.environment import detect_ci
 from ci_agent.ci_services.github_step import Published, action_hint, publish
 from ci_agent.ci_services.log_sections import folded
+from ci_agent.cli.help_groups import RUN_GROUPS, GroupedCommand
 from ci_agent.cli.model_options import model_options
 from ci_agent.cli.options import POSITIVE, Count, given_environment, misspelt_variables, option, read_config
 from ci_agent.cli.output import Outlets, RecordLines, amended, deliver, remove_earlier_proposals
@@ -44,7 +45,11 @@ Examples:
 """
 
 
-@click.command("run", epilog=EPILOG, cls=PublishingCommand)
+class _RunCommand(PublishingCommand, GroupedCommand):
+    pass
+
+
+@click.command("run", epilog=EPILOG, cls=_RunCommand, groups=RUN_GROUPS)
 @click.argument("prompt", nargs=-1)
 @task_options
 @option("--prompt-file", metavar="FILE", help="Read the prompt from FILE; - reads stdin.")
