@@ -14,6 +14,8 @@ import pytest
 
 import ci_agent
 
+pytestmark = pytest.mark.timeout(360)  # the first step makes an environment
+
 ROOT = Path(ci_agent.__file__).parent.parent
 BIN = Path(sys.executable).parent
 
@@ -102,7 +104,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     git(checkout, environment, "add", "-A")
     git(checkout, environment, "commit", "-qm", "all")
     act = [str(BIN / "act"), "push", "-P", "ubuntu-latest=-self-hosted", "--eventpath", str(event)]
-    done = subprocess.run(act, cwd=checkout, env=environment, capture_output=True, text=True, check=False, timeout=110)
+    done = subprocess.run(act, cwd=checkout, env=environment, capture_output=True, text=True, check=False, timeout=300)
     seen = folder / "seen.json"
     assert seen.exists(), done.stdout + done.stderr
     return Ran(done.stdout + done.stderr, folder, json.loads(seen.read_text()))

@@ -16,6 +16,8 @@ import pytest
 
 import ci_agent
 
+pytestmark = pytest.mark.timeout(360)
+
 ROOT = Path(ci_agent.__file__).parent.parent
 
 MARK = f"4711.{os.getpid()}"
@@ -52,7 +54,7 @@ def folder(tmp_path: Path) -> Path:
 def cancel(entry: list[str], folder: Path, environment: dict[str, str], record: Path) -> Cancelled:
     """Start an entry process, wait until the run's command has begun, then do as the runner does."""
     process = subprocess.Popen(entry, cwd=folder, env=environment, stdin=subprocess.DEVNULL, start_new_session=True)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240  # the step makes an environment first
     while not (folder / "begun").exists():
         assert process.poll() is None, "the entry process ended before it was cancelled"
         assert time.monotonic() < deadline, "the command never began"
@@ -76,7 +78,7 @@ def orphans() -> list[str]:
 
 
 def wait_for(record: Path) -> None:
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while not record.exists() and time.monotonic() < deadline:
         time.sleep(0.05)  # polled: the run goes on for a moment after the shell above it
 

@@ -362,10 +362,10 @@ def test_attack_bring_folders_without_end(workspace: Path, usual: dict[str, str]
     modules.mkdir()
     (modules / "again").symlink_to(".")
     (modules / "and-again").symlink_to(".")
-    started = time.monotonic()
+    started = time.process_time()
     with pytest.raises(ConfigurationError, match="too many folders to look through"):
         found_in(workspace, usual, processes)
-    assert time.monotonic() - started < git_folders.MAX_SEARCH_S
+    assert time.process_time() - started < git_folders.MAX_SEARCH_S
 
 
 def test_attack_make_it_a_pipe(workspace: Path, usual: dict[str, str], processes: Processes) -> None:
