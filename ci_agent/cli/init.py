@@ -1,5 +1,6 @@
 """`ci-agent init`: a starter policy, a task and a workflow."""
 
+import os
 import shlex
 import subprocess
 from importlib.resources import files
@@ -16,6 +17,7 @@ from ci_agent.providers.table import parse_model
 from ci_agent.starter.base import find_base
 from ci_agent.starter.source import PLACEHOLDER, installed_source
 from ci_agent.tasks.revisions import is_in_a_repository
+from ci_agent.terminal import printable
 
 System: TypeAlias = Literal["github", "gitlab", "none"]
 
@@ -32,8 +34,14 @@ _WORKFLOWS: Final[dict[System, tuple[str, str]]] = {
 @click.option("--model", metavar="PROVIDER:MODEL", default="anthropic:claude-sonnet-5", show_default=True)
 @click.option("--dry-run", is_flag=True, help="Say what would be written, and write nothing.")
 def init_command(folder: Path, ci: System | None, model: str, *, dry_run: bool) -> int:
-    """Write a starter policy, a task file and, for the CI system that is found, a workflow. Never over a file."""
+    """Write a starter policy, a task file and, for the CI system that is found, a workflow. Never over a file.
+
+    They go into DIR, by default the current folder. DIR is made when its parent is there.
+    """
     check_model(model, "--model")
+    if not folder.is_dir():
+        _make(folder, dry_run=dry_run)
+        click.echo(f"{'would be' if dry_run else 'made':<8} {printable(str(folder))}/")
     system = ci or _find_system(folder)
     places = dict(_PLACES) | ({_WORKFLOWS[system][0]: _WORKFLOWS[system][1]} if system in _WORKFLOWS else {})
     words = _words(model, folder)
@@ -67,6 +75,21 @@ def _words(model: str, folder: Path) -> dict[str, str]:
         "requirement": source.requirement,
         "action": source.action or PLACEHOLDER.action or "",
     }
+
+
+def _make(folder: Path, *, dry_run: bool) -> None:
+    """The last folder of a path alone: with all above it missing, the path is misspelt. Raises ConfigurationError."""
+    taken, parent = os.path.lexists(folder), folder.parent
+    if taken or not parent.is_dir():
+        why = "something else has its name" if taken else f"there is no folder {str(parent)!r}"
+        raise ConfigurationError(
+            f"the folder {str(folder)!r} cannot be made: {why}. Make it yourself, or name one that is there"
+        )
+    if not dry_run:
+        try:
+            folder.mkdir()
+        except OSError as error:
+            raise ConfigurationError(f"the folder {str(folder)!r} cannot be made: {error.strerror}") from error
 
 
 def _write(path: Path, text: str, *, dry_run: bool) -> str:

@@ -258,6 +258,36 @@ def test_a_revision_that_is_not_there_is_missing_for_doctor_and_run(
 
 def test_init_says_that_a_folder_is_no_repository(ci_agent: CIAgent, workspace: Path) -> None:
     said = "No git repository is here, and the task asks for a revision to compare with"
-    assert said in ci_agent("init", "new/folder").stdout
+    assert said in ci_agent("init", "new").stdout
     (workspace / ".git").mkdir()
     assert said not in ci_agent("init", "other").stdout
+
+
+def test_init_makes_the_last_folder_of_a_path_and_says_so(ci_agent: CIAgent, workspace: Path) -> None:
+    assert ci_agent("init", "new", "--ci", "none", "--dry-run").stdout.startswith("would be new/\n")
+    assert list(workspace.iterdir()) == []
+    done = ci_agent("init", "new", "--ci", "none")
+    assert done.stdout.startswith("made     new/\nwritten  policies/review.yml\n"), done.stderr
+    assert (workspace / "new" / "tasks" / "review.yaml").is_file()
+
+
+@pytest.mark.parametrize("more", [[], ["--dry-run"]])
+@pytest.mark.parametrize(
+    ("folder", "why"),
+    [
+        ("nosuch/dir", "the folder 'nosuch/dir' cannot be made: there is no folder 'nosuch'"),
+        ("file/dir", "the folder 'file/dir' cannot be made: there is no folder 'file'"),
+        ("dangling", "the folder 'dangling' cannot be made: something else has its name"),
+        ("file", "the folder 'file' cannot be made: something else has its name"),
+    ],
+)
+def test_init_makes_no_folders_on_the_way(
+    folder: str, why: str, more: list[str], ci_agent: CIAgent, workspace: Path
+) -> None:
+    (workspace / "file").touch()
+    (workspace / "dangling").symlink_to(workspace / "gone" / "far")
+    before = sorted(workspace.rglob("*"))
+    done = ci_agent("init", folder, "--ci", "none", *more)
+    advice = ". Make it yourself, or name one that is there"
+    assert (done.returncode, done.stderr, done.stdout) == (3, f"ci-agent: {why}{advice}\n", "")
+    assert sorted(workspace.rglob("*")) == before
