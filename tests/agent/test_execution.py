@@ -25,7 +25,7 @@ from ci_agent.tool import OnUpdate, ToolResult
 if TYPE_CHECKING:
     from tests.agent.conftest import Lab
 
-JOIN_S = 10.0
+JOIN_S = 60.0
 DENIED = Decision("deny", "default", "no rule grants it", fact=FactVerdict("tool", "write"), span=(1, 2))
 
 

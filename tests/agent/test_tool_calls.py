@@ -21,7 +21,7 @@ from ci_agent.tool import OnUpdate, Tool, ToolResult
 if TYPE_CHECKING:
     from tests.agent.conftest import Lab
 
-JOIN_S = 10.0
+JOIN_S = 60.0
 
 
 class Gauge:

@@ -24,7 +24,7 @@ from ci_agent.tool import OnUpdate, ToolResult
 if TYPE_CHECKING:
     from tests.agent.conftest import Lab
 
-JOIN_S = 10.0
+JOIN_S = 60.0
 LEFT_BEHIND = (
     "The tool did not stop when it was told to, and was left behind; it may still be at work. Cancelled: SIGTERM."
 )
@@ -148,9 +148,19 @@ def test_a_tool_that_ignores_cancellation_is_left_behind(
 
 def test_one_tool_that_is_stuck_takes_no_result_from_the_others(lab: "Lab", release: threading.Event) -> None:
     token = CancelToken()
-    tools = [lab.tool("stuck", stuck(release)), lab.tool("ls"), lab.tool("bash", announcing(obedient))]
+    listed = threading.Event()
+
+    def ls(*_: object) -> str:
+        listed.set()
+        return "done"
+
+    def after_ls(arguments: JsonObject, cancel: CancelToken, on_update: OnUpdate) -> str:
+        listed.wait(JOIN_S)
+        return announcing(obedient)(arguments, cancel, on_update)
+
+    tools = [lab.tool("stuck", stuck(release)), lab.tool("ls", ls), lab.tool("bash", after_ls)]
     calls = [lab.call("stuck"), lab.call("ls"), lab.call("bash")]
-    ran = lab.execute(calls, tools, cancel=token, abandon_after_s=0.05, observe=update_cancels(token))
+    ran = lab.execute(calls, tools, cancel=token, abandon_after_s=2.0, observe=update_cancels(token))
     assert ran.roads == [CANCELLED, ("ok", None), CANCELLED]
     assert ran.lines.index("tool_execution_end 2 cancelled cancelled") < ran.lines.index(
         "tool_execution_end 0 cancelled cancelled"
