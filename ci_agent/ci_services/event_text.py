@@ -4,28 +4,21 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from ci_agent.errors import ConfigurationError
-from ci_agent.json_types import Json, JsonObject, parse_json
+from ci_agent.github_event import EVENT_VARIABLE, read_github_event
+from ci_agent.json_types import Json, JsonObject
 from ci_agent.prompts import ContextText
-from ci_agent.text_files import read_text_file
 
 _THINGS: Final = ("pull_request", "issue", "discussion", "comment", "review", "release")
 _TEXTS: Final = ("title", "name", "body")
 _MAX_CHARS: Final = 100_000
 
-MAX_EVENT_BYTES: Final = 25 * 1024 * 1024
-"""GitHub sends no larger payload."""
-
 
 def read_event_texts(environment: Mapping[str, str]) -> tuple[ContextText, ...]:
     """Titles and bodies of what the event is about; ConfigurationError where there is no event."""
-    path = environment.get("GITHUB_EVENT_PATH")
-    if not path:
-        raise ConfigurationError("--event-text needs the variable GITHUB_EVENT_PATH, which GitHub's runner sets")
-    try:
-        event = parse_json(read_text_file(path, "event", max_bytes=MAX_EVENT_BYTES))
-    except ValueError as error:
-        raise ConfigurationError(f"the event {path!r} is no JSON: {error}") from error
-    return tuple(_texts(event if isinstance(event, dict) else {}))
+    event = read_github_event(environment)
+    if event is None:
+        raise ConfigurationError(f"--event-text needs the variable {EVENT_VARIABLE}, which GitHub's runner sets")
+    return tuple(_texts(event))
 
 
 def _texts(event: JsonObject) -> Iterator[ContextText]:

@@ -6,12 +6,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from ci_agent.errors import ConfigurationError
-from ci_agent.json_types import Json, parse_json
+from ci_agent.github_event import read_github_event
+from ci_agent.json_types import Json
 from ci_agent.proposals.file import ProposalsFile
-from ci_agent.text_files import read_text_file
-
-_MAX_EVENT_BYTES: Final = 25 * 1024 * 1024
-"""GitHub sends no larger payload."""
 
 _REPOSITORY: Final = re.compile(r"[A-Za-z0-9_.-]{1,100}/[A-Za-z0-9_.-]{1,100}")
 _BRANCH: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/+@-]{0,250}")
@@ -55,14 +52,8 @@ def find_target(
 
 
 def _number_of_event(environment: Mapping[str, str]) -> int | None:
-    path = environment.get("GITHUB_EVENT_PATH")
-    if not path:
-        return None
-    try:
-        event = parse_json(read_text_file(path, "event", max_bytes=_MAX_EVENT_BYTES))
-    except ValueError as error:
-        raise ConfigurationError(f"the event {path!r} is no JSON: {error}") from error
-    things = [event.get(name) for name in ("pull_request", "issue")] if isinstance(event, dict) else []
+    event = read_github_event(environment) or {}
+    things = [event.get(name) for name in ("pull_request", "issue")]
     return next((number for thing in things if (number := _number(thing)) is not None), None)
 
 
