@@ -63,6 +63,9 @@ ARGUMENTS: dict[str, list[JsonObject]] = {
     "ls": [{"path": "current"}, {"path": "."}],
 }
 
+MAX_TIMES_LONGER = 20
+"""A machine that does other things as well may let calls and swaps meet late."""
+
 SLOW_TOOLS = {"write", "edit"}
 """Each call waits for the disk twice."""
 
@@ -109,18 +112,21 @@ def attack(arena: Arena, name: str, enter: EnterFolder, rounds: int) -> None:
     before = contents(arena.outside)
     files = FileAccess(open_workspace(arena.root), lambda _effect, path: arena.root in (path, *path.parents), enter)
     tool = MAKERS[name](files)
-    done = 0
-    for number in range(rounds):
-        arguments = ARGUMENTS[name][number % len(ARGUMENTS[name])]
+    choices = len(ARGUMENTS[name])
+    done, refused = set[int](), set[int]()
+    for number in range(rounds * MAX_TIMES_LONGER):
+        if number >= rounds and refused and len(done) == choices:
+            break
         try:
-            result = tool.execute("call", arguments, CancelToken(), lambda _update: None)
-            done += 1
+            result = tool.execute("call", ARGUMENTS[name][number % choices], CancelToken(), lambda _update: None)
+            done.add(number % choices)
             seen = f"{result.content} {result.details}"
         except ToolError as error:
+            refused.add(number % choices)
             seen = str(error)
         assert CANARY not in seen
     arena.stop_swapping()
-    assert 0 < done < rounds, "the calls and the swaps did not meet"
+    assert (len(done), refused != set()) == (choices, True), "the calls and the swaps did not meet"
     assert contents(arena.outside) == before
 
 
