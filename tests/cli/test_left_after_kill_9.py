@@ -154,7 +154,7 @@ def test_nothing_is_left_of_a_run_that_was_cancelled(start: Start, temporary: Pa
     process = start()
     process.terminate()
     assert process.wait(30) == 143
-    assert is_empty(temporary)
+    assert happens(lambda: is_empty(temporary))  # by the server, should it have taken longer than a second
 
 
 def _parent_of(pid: int) -> int:
