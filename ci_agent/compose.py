@@ -3,7 +3,7 @@
 import time
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ci_agent.cancellation import CancelToken
 from ci_agent.ci_services.environment import detect_ci
 from ci_agent.ending import Happened, conclude_run
-from ci_agent.errors import ConfigurationError
+from ci_agent.errors import ConfigurationError, RecordError
 from ci_agent.hooked_loop import Witnesses, run_hooked_loop
 from ci_agent.json_types import JsonObject
 from ci_agent.process import Processes, open_processes
@@ -25,6 +25,7 @@ from ci_agent.schedule.lock import hold_lock
 from ci_agent.transcript.place import find_place, finish_record, open_journal
 from ci_agent.transcript.recorder import Recorder
 from ci_agent.transcript.redact import Redactor
+from ci_agent.transcript.run_facts import RunEnding
 
 if TYPE_CHECKING:
     from ci_agent.tracing import RunTrace
@@ -84,11 +85,23 @@ def run(
         happened, changed = _compare(happened, watched)
         ending = conclude_run(happened, settings, journal_changed=not journal.is_intact(), files_changed=changed)
         witnesses.end(ending, parts.proposals)
-        record = finish_record(journal, place, keep_journal=settings.keep_journal)
+        try:
+            record = finish_record(journal, place, keep_journal=settings.keep_journal)
+        except RecordError as error:
+            _tell_journal(witnesses.recorder, ending, error)
+            raise
         proposals = _proposed(settings, parts, ending.exit_code)
     if happened.bug is not None:
         raise happened.bug
     return RunResult(ending.reason, ending.exit_code, record.document, settings.transcript and record.path, proposals)
+
+
+def _tell_journal(recorder: Recorder, ending: RunEnding, error: RecordError) -> None:
+    """The end that the journal tells is not how the run ends now; what is recovered from it shall not say so."""
+    cause = error.__cause__ if isinstance(error.__cause__, RecordError) else error  # without where the journal is
+    problems = "; ".join(filter(None, [ending.error, str(cause)]))
+    with suppress(RecordError):
+        recorder.run_end(replace(ending, exit_code=error.exit_code, error=problems))
 
 
 def _removed_within_s(cancel: CancelToken) -> float:

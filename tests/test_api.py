@@ -1,12 +1,16 @@
 """The Python API: what is exported, and a run without the command line."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import ci_agent
-from ci_agent import ConfigurationError, RunSettings, load_policy, run
+from ci_agent import ConfigurationError, Observers, RunSettings, load_policy, run
+from ci_agent.errors import RecordError
+from ci_agent.transcript.recovery import recover
+from ci_agent.transcript.verify import verify
 
 
 def test_what_a_program_may_import_is_this() -> None:
@@ -97,3 +101,25 @@ def test_what_cannot_start_is_a_configuration_error_and_leaves_nothing(tmp_path:
     with pytest.raises(ConfigurationError, match="'nobody' names no model"):
         run(RunSettings(prompt="Go.", policy=policy, model="nobody", transcript=tmp_path / "t.json"))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_document_that_cannot_be_placed_is_recovered_with_the_exit_code_that_the_run_had(tmp_path: Path) -> None:
+    """The journal has told of the end before anybody could know."""
+    (tmp_path / "script.yaml").write_text("turns: [{text: Hello.}]\n")
+    out = tmp_path / "out"
+    out.mkdir()
+    (tmp_path / "work").mkdir()
+    settings = RunSettings(
+        prompt="Hello?",
+        policy=load_policy("read-only", workspace=tmp_path / "work"),
+        model=f"scripted:{tmp_path / 'script.yaml'}",
+        transcript=out / "t.json",
+        environment={},
+    )
+    with pytest.raises(RecordError, match="its journal is there"):
+        run(settings, observers=Observers(observe=lambda _: (out / "t.json").mkdir(exist_ok=True)))
+    (out / "t.json").rmdir()
+    assert verify(out / "t.json.journal") == []
+    result = json.loads(recover(out / "t.json").read_text())["result"]
+    why = f"the transcript '{out / 't.json'}' cannot be written: Is a directory"
+    assert (result["reason"], result["exit_code"], result["error"]) == ("completed", 3, why)

@@ -17,7 +17,7 @@ NO_RECORD = "0" * 64
 
 LAST_KIND = "run_end"
 """The record that closes a journal. No later one vouches for it, so it ends in `seal`, the hash of its own bytes
-up to there."""
+up to there. When the document cannot be put in place, a second one follows it, and counts."""
 
 _SEAL = b',"seal":"'
 

@@ -99,7 +99,7 @@ class Recorder:
         self._write("note", {"about": about, "text": text})
 
     def run_end(self, ending: RunEnding) -> None:
-        """The last record."""
+        """The last record; written again, it takes the place of the one before."""
         result = {
             "reason": ending.reason,
             "exit_code": ending.exit_code,

@@ -1,14 +1,14 @@
 """Whether a transcript or a journal still is what was written: cuts, edits, calls without a result."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ci_agent.errors import ConfigurationError
+from ci_agent.errors import ConfigurationError, RecordError
 from ci_agent.json_types import Json, JsonObject, parse_json
 from ci_agent.transcript.document import INTEGRITY, TRANSCRIPT_SCHEMA, document_digest
 from ci_agent.transcript.journal import JOURNAL_SUFFIX, PRODUCT_SUFFIX, open_record, read_journal
-from ci_agent.transcript.journal_lines import JournalContents, Problem
+from ci_agent.transcript.journal_lines import LAST_KIND, JournalContents, Problem
 from ci_agent.transcript.records import document_problems, line_problems
 
 _MAX_VERSION_CHARS = 20
@@ -75,8 +75,15 @@ def _journal_problems(contents: JournalContents) -> Iterator[Problem]:
         yield Problem("it does not begin with its run's start")
     if not contents.is_closed:
         yield Problem("it does not end with its run's end: the run was killed, or records were cut off")
-    elif kinds.count("run_end") > 1:
+    elif kinds.count(LAST_KIND) > 1 and not _ends_without_document(contents.records):
         yield Problem("it goes on after its run's end")
+
+
+def _ends_without_document(records: Sequence[JsonObject]) -> bool:
+    """Whether the last record only tells what came after the run's end: its document could not be put in place."""
+    *before, end, again = records
+    is_end = end["kind"] == LAST_KIND and all(record["kind"] != LAST_KIND for record in before)
+    return is_end and not line_problems(again) and again["result"]["exit_code"] == RecordError.exit_code
 
 
 def _document_problems(document: Json) -> Iterator[Problem]:

@@ -3,10 +3,12 @@
 import json
 import shutil
 import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ci_agent.transcript.recovery import recover
 from ci_agent.transcript.verify import verify
 
 if TYPE_CHECKING:
@@ -34,19 +36,25 @@ def bash(command: str) -> dict[str, Any]:
 
 def run_on_a_small_disk(lab: "Lab", messages: list[list[dict[str, Any]]], *flags: str) -> tuple[int, Any]:
     """Exit code and document of a run whose model makes these calls; its record's folder is a disk of its own."""
+    code, kept, stderr = run_on_a_disk(lab, f"size={SIZE}", messages, *flags)
+    assert (kept / "t.json").exists(), stderr
+    return code, json.loads((kept / "t.json").read_text())
+
+
+def run_on_a_disk(lab: "Lab", options: str, messages: list[list[dict[str, Any]]], *flags: str) -> tuple[int, Path, str]:
+    """Exit code, the folder to which the record was copied, stderr."""
     turns = [{"tool_calls": calls} for calls in messages]
     (lab.folder / "script.yaml").write_text(json.dumps({"turns": [*turns, {"text": "Done."}]}))
     kept = lab.folder / "kept"
     kept.mkdir()
     then = f'"$@"; code=$?; cp {lab.out}/t.json* {kept}; exit $code'
-    script = f"mount -t tmpfs -o size={SIZE} tmpfs {lab.out} || exit 99\n{then}"
+    script = f"mount -t tmpfs -o {options} tmpfs {lab.out} || exit 99\n{then}"
     argv = lab.argv("--sandbox", "off", *flags)
     process = lab.start(["unshare", "-rm", "bash", "-c", script, "bash", *argv], stderr=subprocess.PIPE)
     _, stderr = process.communicate(timeout=100)
     if process.returncode == 99:
         pytest.skip("this user may not mount a tmpfs")
-    assert (kept / "t.json").exists(), stderr
-    return process.returncode, json.loads((kept / "t.json").read_text())
+    return process.returncode, kept, stderr.decode()
 
 
 def test_a_disk_that_is_full_has_room_for_the_record(lab: "Lab") -> None:
@@ -82,3 +90,15 @@ def test_calls_of_one_message_are_denied_when_the_room_is_used_up(lab: "Lab") ->
     assert {call["decision"]["reason"] for call in denied} == {
         "Not executed: the disk that holds the run's record is full."
     }
+
+
+def test_a_run_whose_document_finds_no_inode_is_recovered_as_what_it_was(lab: "Lab") -> None:
+    (lab.workspace / "files.sh").write_text(f"n=0; while : > {lab.out}/f$n; do n=$((n + 1)); done 2> /dev/null; true")
+    code, kept, stderr = run_on_a_disk(lab, "size=16m,nr_inodes=50", [[bash("sh files.sh now")]])
+    why = f"the transcript '{lab.out}/t.json' cannot be written: No space left on device"
+    assert (code, [path.name for path in kept.iterdir()]) == (3, ["t.json.journal"])
+    assert why in stderr
+    assert verify(kept / "t.json.journal") == []
+    result = json.loads(recover(kept / "t.json").read_text())["result"]
+    assert (result["reason"], result["exit_code"], result["error"]) == ("completed", 3, why)
+    assert verify(kept / "t.json") == []

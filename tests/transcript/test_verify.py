@@ -11,7 +11,7 @@ from ci_agent.errors import BusyError, ConfigurationError
 from ci_agent.json_types import JsonObject
 from ci_agent.transcript.document import document_digest, write_document
 from ci_agent.transcript.journal import Journal
-from ci_agent.transcript.journal_lines import Problem
+from ci_agent.transcript.journal_lines import Problem, encode_line, line_hash
 from ci_agent.transcript.place import find_place, open_journal
 from ci_agent.transcript.recorder import Recorder
 from ci_agent.transcript.verify import read_document, verify
@@ -182,3 +182,24 @@ def test_the_journal_of_a_living_run_is_not_judged(
     with pytest.raises(BusyError):
         verify(tmp_path / "live.jsonl")
     journal.close()
+
+
+def end_again(journal: Path, **result: object) -> None:
+    """Append what a run appends whose document could not be put in place."""
+    *_, last = lines_of(journal)
+    end = json.loads(last)
+    again = {**end, "seq": end["seq"] + 1, "prev": line_hash(last), "result": {**end["result"], **result}}
+    del again["seal"]
+    journal.write_bytes(journal.read_bytes() + encode_line(again))
+
+
+def test_an_end_that_tells_of_a_lost_document_is_the_run_s_end(journal: Path) -> None:
+    end_again(journal, exit_code=3, error="the transcript cannot be written")
+    assert problems(journal) == []
+    end_again(journal, exit_code=3, error="once more")
+    assert problems(journal) == ["it goes on after its run's end"]
+
+
+def test_an_end_that_only_says_something_else_is_none(journal: Path) -> None:
+    end_again(journal, exit_code=0)
+    assert problems(journal) == ["it goes on after its run's end"]
