@@ -1,5 +1,5 @@
-"""A run that is refused tells the step of the GitHub workflow why, when it was to tell it how it ended; one that is
-quiet, and so speaks in a mail, begins with a line for the subject."""
+"""A run that is refused tells the step of the GitHub workflow and its reports why, when it was to tell them how it
+ended; one that is quiet, and so speaks in a mail, begins with a line for the subject."""
 
 import os
 import sys
@@ -16,6 +16,7 @@ from ci_agent.ci_services.action_inputs import inputs_for
 from ci_agent.ci_services.checkout import find_checkout
 from ci_agent.ci_services.github_step import Published, publish_refusal
 from ci_agent.ci_services.missing_key import said_for_the_service
+from ci_agent.cli.report_files import write_refusal_reports
 from ci_agent.cli.stderr import hide_secrets_of, notes_of
 from ci_agent.cli.streams import write_stream
 from ci_agent.errors import CIAgentError, InvalidFileError, MissingKeyError
@@ -42,7 +43,7 @@ class PublishingCommand(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         flags = ctx.params
-        wishes = _Wishes(flags["publish"], flags["workspace"] if flags["quiet"] else None)
+        wishes = _Wishes(flags["publish"], flags["report"], flags["workspace"] if flags["quiet"] else None)
         environment: Mapping[str, str] = ctx.find_object(dict) or {}
         with _told(wishes, environment), self._for_its_reader(environment):
             return super().invoke(ctx)
@@ -64,6 +65,8 @@ class PublishingCommand(click.Command):
 
 class _Wishes(NamedTuple):
     published: Collection[Published]
+    reports: Collection[str]
+    """FORMAT=FILE, or what was meant for it."""
     mailed_workspace: str | None
     """None: it is not quiet, so that no mail is expected."""
 
@@ -74,7 +77,9 @@ def _wishes_of(args: Sequence[str], environment: Mapping[str, str]) -> _Wishes:
     kinds = _said("--publish", options) or environment.get("CI_AGENT_PUBLISH", "").split()
     workspace = _said("--workspace", options) or [environment.get("CI_AGENT_WORKSPACE", "") or "."]
     quiet = "--quiet" in options or environment.get("CI_AGENT_QUIET", "").lower() in _TRUE
-    return _Wishes([kind for kind in get_args(Published) if kind in kinds], workspace[-1] if quiet else None)
+    reports = _said("--report", options) or environment.get("CI_AGENT_REPORT", "").split()
+    published = [kind for kind in get_args(Published) if kind in kinds]
+    return _Wishes(published, reports, workspace[-1] if quiet else None)
 
 
 def _said(flag: str, options: Sequence[str]) -> list[str]:
@@ -92,6 +97,8 @@ def _told(wishes: _Wishes, environment: Mapping[str, str]) -> Iterator[None]:
             where = hide_secrets_of(environment)(_absolute(wishes.mailed_workspace))
             _print(f"{refusal_subject(refusal, where)}\n")
         for problem in publish_refusal(wishes.published, refusal, environment, _print):
+            _print(f"warning: {printable(problem)}")
+        for problem in write_refusal_reports(wishes.reports, refusal):
             _print(f"warning: {printable(problem)}")
         raise
 

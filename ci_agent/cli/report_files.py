@@ -1,6 +1,8 @@
-"""`--report FORMAT=FILE`: reports that a run writes when it has ended."""
+"""`--report FORMAT=FILE`: reports that a run writes when it has ended, or when it was refused."""
 
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
 
@@ -8,8 +10,10 @@ import click
 
 from ci_agent.cli.destinations import Destination, find_destination, put
 from ci_agent.json_types import JsonObject
+from ci_agent.reports.refusal import Refusal, refused_document
 from ci_agent.reports.table import FORMATS, renderer
 from ci_agent.spelling import did_you_mean
+from ci_agent.transcript.document import write_new_file
 
 Report: TypeAlias = tuple[str, Destination]
 """A format and where it goes; the same format may go to several places."""
@@ -29,6 +33,31 @@ def named_report(given: str) -> tuple[str, Path]:
         hint = did_you_mean(name, FORMATS)
         raise click.BadParameter(f"there is no report {name!r}{hint} ({', '.join(FORMATS)})", param_hint="--report")
     return name, Path(file)
+
+
+def write_refusal_reports(given: Iterable[str], refusal: Refusal) -> Iterator[str]:
+    """Write what an upload or a test page waits for; yields why one could not be written.
+
+    Nobody has looked yet at what a run was refused for, so nothing that is there is replaced, and no link is followed.
+    """
+    document = refused_document(refusal)
+    for report in given:
+        with suppress(click.BadParameter):
+            name, file = named_report(report)
+            if str(file) == "-":
+                continue
+            try:
+                _write_new(file, renderer(name)(document))
+            except (OSError, ValueError) as error:
+                yield f"the report {str(file)!r} is not written: {getattr(error, 'strerror', None) or error}"
+
+
+def _write_new(file: Path, report: str) -> None:
+    """Raises OSError or ValueError where that is not possible, or a link is on the way."""
+    path = Path(os.path.normpath(Path(os.path.realpath("."), file)))
+    if path != Path(os.path.realpath(path)):
+        raise ValueError("its name is a link, or leads through one")
+    write_new_file(path, [report], beside=path)
 
 
 def write_reports(document: JsonObject, reports: Iterable[Report]) -> str | None:

@@ -89,7 +89,7 @@ class _RunCommand(PublishingCommand, GroupedCommand):
     "--report",
     metavar="FORMAT=FILE",
     multiple=True,
-    help=f"Write a report when the run has ended: {', '.join(FORMATS)}. Repeatable.",
+    help=f"Write a report when the run has ended, or was refused: {', '.join(FORMATS)}. Repeatable.",
 )
 @option("--proposals", metavar="FILE", help="Let the model propose what the policy names, and write it here.")
 @option(
