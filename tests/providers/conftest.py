@@ -31,7 +31,7 @@ from ci_agent.providers.wire.api import Target
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 MODEL = Model("openai-chat", "m")
 KEY = "sk-test-0123456789abcdef"
-QUICK = PhaseLimits(connect_s=5, first_byte_s=5, idle_s=5, whole_s=20)
+QUICK = PhaseLimits(connect_s=20, first_byte_s=20, idle_s=20, whole_s=60)
 FACTS = ModelFacts(price=Price(input=1e6, output=2e6, cache_read=None, cache_write=None))
 """One dollar a token sent, two a token made: sums stay exact."""
 
