@@ -78,7 +78,7 @@ def as_nobody() -> Iterator[Callable[[str], str]]:
     """
     if os.geteuid() != 0:
         pytest.skip("only root may become somebody else")
-    number = 50_000 + os.getpid() % 10_000
+    number = 40_000 + os.getpid() % 10_000
     user = ["setpriv", f"--reuid={number}", f"--regid={number}", "--clear-groups"]
     interpreters = [[sys.executable], ["/usr/bin/python3", "-S"]]
     check = (
