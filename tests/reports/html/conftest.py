@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from ci_agent.json_types import JsonObject
 from ci_agent.reports.html import render_html
@@ -25,9 +25,11 @@ def browser() -> Iterator[Browser]:
     program = next(filter(None, map(shutil.which, names)), None)
     if program is None:
         pytest.skip(f"no browser is installed: none of {', '.join(names)}")
+    expect.set_options(timeout=60_000)  # a browser on a machine that does other things as well
     with sync_playwright() as playwright:
         # Chromium's own sandbox refuses to run as root; the page is ours.
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        arguments = ["--no-sandbox", "--disable-dev-shm-usage"]
+        browser = playwright.chromium.launch(executable_path=program, args=arguments, timeout=100_000)
         yield browser
         browser.close()
 
@@ -44,7 +46,7 @@ class Viewer:
         file = self.folder / f"page-{len(self.pages)}.html"
         file.write_text(render_html(document), encoding="utf-8")
         page = self.browser.new_page(**({"viewport": {"width": 1280, "height": 800}} | options))
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(60_000)
         page.on("console", lambda message: self.complaints.append(message.text))
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("request", lambda request: self._note(request.url, file))
