@@ -4,7 +4,6 @@ import errno
 import os
 import stat
 import unicodedata
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,8 +43,11 @@ class Workspace:
         tell where a path leads: link loops, places too deep to look at, folders that are closed and could be opened.
         """
         check_path_text(text)
-        *_, resolved = way(str(start or self.root), text)
-        return Path(resolved)
+        root = str(self.root)
+        if text.startswith(f"{root}/"):
+            # Nothing above the root can be a link: it need not be looked at again.
+            return Path(_places(root, text[len(root) :], text)[-1])
+        return Path(way(str(start or root), text)[-1])
 
     def contains(self, path: Path) -> bool:
         """Whether a resolved path is the root or lies beneath it."""
@@ -78,21 +80,26 @@ def open_workspace(folder: str | Path) -> Workspace:
     return Workspace(root)
 
 
-def way(start: str, text: str) -> Iterator[str]:
+def way(start: str, text: str) -> list[str]:
     """Every place that a path passes, links included; the last is where it leads, free of symlinks.
 
     `start`: an absolute path without symlinks, where the text begins unless it is absolute. Raises InvalidPathError
     when a link loops, or when it is not known whether one stands on the way.
     """
-    at = "" if text.startswith("/") else start.rstrip("/")
-    pending, links = _reversed_names(text), 0
+    return _places("" if text.startswith("/") else start, text, text)
+
+
+def _places(start: str, names: str, text: str) -> list[str]:
+    """The way from a place without symlinks on, `names` being what is left of the text."""
+    at, places = start.rstrip("/"), []
+    pending, links = _reversed_names(names), 0
     while pending:
         name = pending.pop()
         if name == "..":
             at = at.rpartition("/")[0]
             continue
         above, at = at, f"{at}/{name}"
-        yield at
+        places.append(at)
         target = _link_target(at, text)
         if target is not None:
             links += 1
@@ -100,7 +107,7 @@ def way(start: str, text: str) -> Iterator[str]:
                 raise InvalidPathError(f"{text!r} cannot be resolved: {os.strerror(errno.ELOOP)}")
             pending += _reversed_names(target)
             at = "" if target.startswith("/") else above
-    yield at or "/"
+    return [*places, at or "/"]
 
 
 def is_kernel_path(path: Path) -> bool:

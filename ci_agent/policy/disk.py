@@ -151,10 +151,9 @@ class DiskBudget:
         if folder is None:
             folder = self.targets[above] = os.path.realpath(above)
         try:
-            *_, target = way(folder, os.readlink(link))
+            return way(folder, os.readlink(link))[-1]
         except (InvalidPathError, OSError):
             return os.path.realpath(link)
-        return target
 
     def spend_name(self) -> None:
         self.names -= 1

@@ -279,28 +279,32 @@ def _locate(site: Site, text: str, effect: FileEffect, place: Place) -> tuple[Pa
         raise InvalidPathError(f"some programs take {text!r} for a home folder; write ./{text}")
     if place.folder is None and not text.startswith("/"):
         raise InvalidPathError(f"the folder that {text!r} starts in is not known")
-    start = place.folder or Path("/")
+    start = "/" if place.folder is None else str(place.folder)
     plain = os.path.normpath(os.path.join(start, text))
     written = Path(plain)
     if is_kernel_path(written):
         return written, written
     reached = _reached(start, text, place.budget)
     if effect == "delete" and not text.endswith("/") and os.path.basename(text) not in ("", ".", ".."):
-        parent = site.workspace.resolve(os.path.dirname(text), start=start) if "/" in text else start
+        parent = place.folder or Path("/")
+        if "/" in text:
+            parent = site.workspace.resolve(os.path.dirname(text), start=parent)
         return parent / os.path.basename(text), written
     # Most paths lead where they say: a second Path of the same text would take longer than the comparison.
     return (written if reached == plain else Path(reached)), written
 
 
-def _reached(start: Path, text: str, budget: DiskBudget) -> str:
+def _reached(start: str, text: str, budget: DiskBudget) -> str:
     """Where a path leads; InvalidPathError when that depends on who goes there."""
     try:
-        places = list(way(str(start), text))
+        places = way(start, text)
     except InvalidPathError:
         places = []
         budget.spend_entries(_PLACE * MAX_LINKS)
     # What is written has been paid for; links may make the way much longer.
-    budget.spend_entries(_PLACE * max(len(places) - len(text.split("/")) - 1, 0))
+    more = len(places) - text.count("/") - 2
+    if more > 0:
+        budget.spend_entries(_PLACE * more)
     if not places or any(map(is_kernel_place, places)):
         raise InvalidPathError(f"what {text!r} leads to depends on the process that opens it")
     return places[-1]
