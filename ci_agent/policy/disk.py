@@ -69,9 +69,9 @@ class DiskBudget:
     paths: int = MAX_PATHS
     most: int = MAX_ENTRIES
     seen: dict[str, Listing] = field(default_factory=dict)
-    globs: dict[tuple[str, Path], list[str]] = field(default_factory=dict)
+    globs: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     """The names that the globs of the call become, by the folder that they are matched in."""
-    found_in: set[Path] = field(default_factory=set)
+    found_in: set[str] = field(default_factory=set)
     """Folders of which commands get the names of files while the call runs."""
     facts: dict[Hashable, object] = field(default_factory=dict)
     """What was found out about a path, by what was asked: the same path need not be looked up again."""
@@ -155,8 +155,8 @@ class DiskBudget:
         except (InvalidPathError, OSError):
             return os.path.realpath(link)
 
-    def spend_name(self) -> None:
-        self.names -= 1
+    def spend_names(self, count: int) -> None:
+        self.names -= count
         if self.names < 0:
             raise BoundExceededError(f"the globs match more than {MAX_NAMES} files; name fewer of them")
 

@@ -160,6 +160,11 @@ def files_in(facts: Iterable[Fact]) -> list[FileFact]:
     return files
 
 
+def possible_files_in(facts: Iterable[Fact]) -> list[FileFact]:
+    """The files of a shell call, and those that it may name."""
+    return [file for fact in facts for file in possible_files_of(fact)]
+
+
 def possible_files_of(fact: Fact) -> tuple[FileFact, ...]:
     """The files of a part of a shell call, and those that it may name."""
     if isinstance(fact, ExecFact):

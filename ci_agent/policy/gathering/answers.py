@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from ci_agent.json_types import parse_json
-from ci_agent.policy.facts import ExecFact, Fact, possible_files_of
+from ci_agent.policy.facts import ExecFact, Fact, possible_files_in
 from ci_agent.policy.gathering.open_paths import may_meet
 from ci_agent.policy.gathering.repositories import git_folder, top_of
 from ci_agent.policy.gathering.site import Site
@@ -141,7 +141,7 @@ def _may_move_head(command: ExecFact, known: set[str]) -> bool:
 
 def _may_bring_repository(facts: Sequence[Fact], commands: Sequence[ExecFact]) -> bool:
     """Whether a folder may get a repository of its own, or another HEAD."""
-    written = [file for fact in facts for file in possible_files_of(fact) if file.effect in ("write", "delete")]
+    written = [file for file in possible_files_in(facts) if file.effect in ("write", "delete")]
     brings = [file.recursive and ".git" not in file.selection.without for file in written]
     return (
         any(brings)
@@ -158,7 +158,7 @@ def _may_change(path: Path, facts: Sequence[Fact], commands: Sequence[ExecFact])
 def may_be_written(path: Path, facts: Sequence[Fact], commands: Sequence[ExecFact]) -> bool:
     """Whether anything that the call does may put other content at a path."""
     folders = {path, *path.parents}
-    written = [file for fact in facts for file in possible_files_of(fact) if file.effect in ("write", "delete")]
+    written = [file for file in possible_files_in(facts) if file.effect in ("write", "delete")]
     return (
         any(may_meet(file.path, path) or not folders.isdisjoint((file.path, file.written)) for file in written)
         or any(not folders.isdisjoint(unpacked_into(base_name(command), command)) for command in commands)

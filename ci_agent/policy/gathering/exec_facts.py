@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -33,9 +33,6 @@ _OPEN = ("*", "?", "[", "-")
 _LINK: Final = 5
 """Entries of folders that a link which is asked for again counts as."""
 
-_REQUEST: Final = 30
-"""To read an address, and to find who grants it, takes as long as to see this many entries of a folder."""
-
 _MADE_ANEW = re.compile(r"[\s*?\[\\]")
 """What an unquoted variable does not bring through: it is split, and matched against names again."""
 
@@ -58,57 +55,85 @@ def read_run(
     place = scene.place(reading, span)
     kinds = {word.kind for word in words}
     has_open_glob = "glob" in kinds and any(word.kind == "glob" and word.text.startswith(_OPEN) for word in words)
-    if not kinds <= {"literal", "unknown"}:
+    if "glob" in kinds or "choice" in kinds:
         words = _expanded(words, place)
     if scene.folder is None:
         return place.unknown(f"in which folder {words[0].text} runs is not known")
     if words[0].choices:
         words = (as_program(words[0], place.budget), *words[1:])
-    if words[0].literal is None:
+    if words[0].kind != "literal":
         return place.unknown(f"which program {words[0].text} means is not known")
-    words, problem = certain(words, place, scene.origin)
+    words, problem = certain(words, place, scene.origin) if "unknown" in kinds else (words, None)
     effects = reading.site.interpret(words, input_names=scene.input_names)
     if problem is not None and effects.problem is not None:
         effects = effects._replace(problem=problem)
-    found = [*_doubts(words, effects, place), *_files(reading.site, words, effects, place, scene)]
-    requests = [_request(use, scene) for use in effects.urls]
-    reading.budget.spend_entries(_REQUEST * len(requests))
-    reading.spend_combinations(effects.tried)
-    perhaps: list[FileFact] = []
-    workplace = _workplace(reading.site, effects, place)
-    for fact in _possible(reading, effects, scene, workplace):
-        if isinstance(fact, FileFact) and fact.effect == "read" and reading.site.workspace.contains(fact.path):
-            perhaps.append(fact)
-        else:
-            found.append(fact)
-    perhaps += _revisions(reading.site, effects, workplace)
-    if effects.tracked or effects.untracked:
-        perhaps += unnamed_files(reading.site, words, effects, workplace, plainly=not scene.inherited)
-    files = tuple(fact for fact in found if isinstance(fact, FileFact))
+    found, perhaps = _found(reading, words, effects, place, scene)
+    files, requests, unknown = _by_kind(found)
     command = ExecFact(
         words=words,
         assignments=scene.inherited,
         folder=scene.folder,
         files=files + inputs,
-        requests=tuple(fact for fact in requests if isinstance(fact, NetFact)),
+        requests=requests,
         hazards=effects.hazards,
         looked_through=frozenset(effects.looked_through),
         needs_rule=not (effects.transparent and effects.commands)
-        or bool(files or requests or effects.hazards or effects.scripts),
+        or bool(files or effects.urls or effects.hazards or effects.scripts),
         perhaps=tuple(perhaps),
         has_open_glob=has_open_glob,
         origin=scene.origin,
         span=place.span,
-        located=_program_seen_from_root(reading.site, words[0].text, scene.folder),
+        located=_program_seen_from_root(reading.site, words[0].text, scene.folder) if "/" in words[0].text else None,
         relocated=_relocated(reading.site, words, effects, place) if effects.code else (),
     )
-    return Run(command, effects, tuple(fact for fact in (*found, *requests) if isinstance(fact, UnknownFact)))
+    return Run(command, effects, unknown)
+
+
+def _found(
+    reading: Reading, words: tuple[Word, ...], effects: Effects, place: Place, scene: Scene
+) -> tuple[list[FileFact | NetFact | UnknownFact], list[FileFact]]:
+    """What the command uses for certain, or nobody can know; and the files that it may use besides."""
+    found: list[FileFact | NetFact | UnknownFact] = []
+    if effects.problem is not None or effects.may_be_options:
+        found += _doubts(words, effects, place)
+    if effects.files or effects.folder is not None:
+        found += _files(reading.site, words, effects, place, scene)
+    reading.spend_run(requests=len(effects.urls), tried=effects.tried)
+    perhaps: list[FileFact] = []
+    workplace = _workplace(reading.site, effects, place)
+    for fact in _possible(reading, effects, scene, workplace) if effects.anything else ():
+        if isinstance(fact, FileFact) and fact.effect == "read" and reading.site.workspace.contains(fact.path):
+            perhaps.append(fact)
+        else:
+            found.append(fact)
+    if effects.files:
+        perhaps += _revisions(reading.site, effects, workplace)
+    if effects.tracked or effects.untracked:
+        perhaps += unnamed_files(reading.site, words, effects, workplace, plainly=not scene.inherited)
+    found += [_request(use, scene) for use in effects.urls]
+    return found, perhaps
+
+
+def _by_kind(
+    facts: Sequence[FileFact | NetFact | UnknownFact],
+) -> tuple[tuple[FileFact, ...], tuple[NetFact, ...], tuple[UnknownFact, ...]]:
+    if not facts:
+        return (), (), ()
+    files, requests, unknown = [], [], []
+    for fact in facts:
+        if isinstance(fact, FileFact):
+            files.append(fact)
+        elif isinstance(fact, NetFact):
+            requests.append(fact)
+        else:
+            unknown.append(fact)
+    return tuple(files), tuple(requests), tuple(unknown)
 
 
 def _possible(reading: Reading, effects: Effects, scene: Scene, workplace: Place) -> Iterator[FileFact | UnknownFact]:
     writes = bool(effects.code) or not effects.known
     yield from possible_files(reading.site, effects.anything, workplace, whole=not effects.known, writes=writes)
-    if effects.elsewhere and effects.anything:
+    if effects.elsewhere:
         folders = other_folders(reading, effects, scene)
         if isinstance(folders, UnknownFact):
             yield folders
@@ -119,8 +144,6 @@ def _possible(reading: Reading, effects: Effects, scene: Scene, workplace: Place
 
 def _program_seen_from_root(site: Site, program: str, folder: Path) -> Spellings | None:
     """How a rule may spell a program's path; None: as it was written."""
-    if "/" not in program:
-        return None
     # Without a slash it would be a program of the search path.
     seen = _seen_from_root(site, program, folder)
     return None if seen is None else tuple(spelling for spelling in seen if "/" in spelling)
@@ -199,7 +222,7 @@ def _files(
             yield place.unknown(f"the folder {effects.folder.text} is not known")
     place = _workplace(site, effects, place)
     found_in = [base for word in words for base in word.beneath]
-    follows = follows_links(words) if any(use.recursive for use in effects.files) else False
+    follows = any(use.recursive for use in effects.files) and follows_links(words)
     for each in effects.files:
         if each.if_there and _is_nowhere(each.path, place):
             continue
@@ -240,7 +263,7 @@ def linked(
     writes = folder.effect == "write" and (found or unpacked)
     if not folder.recursive or not (folder.effect == "read" or writes):
         return
-    place.budget.found_in.add(folder.path)
+    place.budget.found_in.add(str(folder.path))
     for link, target in _links_out(site, folder, place, found):
         # What is unpacked takes the place of a link to a file, and comes to lie in a folder.
         if found or not writes or target.is_dir():

@@ -1,7 +1,7 @@
 """From a path as it was written to a fact: where it leads, and what would have to be spelled to reach it."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -71,15 +71,15 @@ def reaches_no_file(text: str, effect: FileEffect) -> bool:
     return (effect in ("read", "list") and text in _DEVICES_READ) or (effect == "write" and text in _DEVICES_WRITTEN)
 
 
-def use_facts(site: Site, use: FileUse, place: Place) -> Iterator[FileFact | UnknownFact]:
+def use_facts(site: Site, use: FileUse, place: Place) -> Iterable[FileFact | UnknownFact]:
     """The files that a program's use of a word may concern."""
     if use.from_top and place.folder is not None:
         place = place._replace(folder=top_of(place.folder) or place.folder)
     path = unless_absent(use.path, use.effect, place.budget)
     if path is None:
-        return
+        return ()
     use = use if path is use.path else use._replace(path=path)
-    yield from _known_facts(site, use, place)
+    return _known_facts(site, use, place)
 
 
 def _known_facts(site: Site, use: FileUse, place: Place) -> Iterator[FileFact | UnknownFact]:
@@ -155,7 +155,9 @@ def file_fact(  # noqa: PLR0913 - half of them by name
 
     `beneath`: all beneath the path is meant too, and a write may bring these names of consequence there.
     """
-    question = (text, effect, place.folder, place.by_tool, None if beneath is None else tuple(beneath), selection)
+    brought = None if beneath is None else tuple(beneath)
+    picked = None if selection is EVERYTHING else selection
+    question = (text, effect, place.folder, place.by_tool, brought, picked)
     known = place.budget.facts.get(question)
     if isinstance(known, FileFact):
         place.budget.spend_entries(_ASKED_AGAIN)

@@ -124,7 +124,7 @@ def _names_beneath(word: Word, place: Place) -> Iterator[Names]:
             start = () if text in (".", "./") else (text,)
             yield start or (text,)
             if place.folder is not None:
-                place.budget.found_in.add(place.folder / text)
+                place.budget.found_in.add(os.path.join(place.folder, text))
                 if indexed_beneath(place.folder / text, base.selection, place.budget) is not None:
                     continue
                 for above, listing in walk(place.folder / text, place.budget, base.selection):

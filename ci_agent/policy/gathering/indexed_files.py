@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from ci_agent.policy.disk import DiskBudget, Listing, listing_of, read_folder
-from ci_agent.policy.facts import ExecFact, Fact, files_in
+from ci_agent.policy.facts import ExecFact, Fact, FileFact, files_in
 from ci_agent.policy.gathering.repositories import tracked_names
 from ci_agent.policy.gathering.stale_paths import base_name
 from ci_agent.policy.matchers.reach import Names, fold
@@ -101,9 +101,9 @@ def _on_disk(folder: Path, wanted: _Wanted, budget: DiskBudget, *, follows: bool
     return found
 
 
-def goes_by_index(facts: Sequence[Fact]) -> bool:
+def goes_by_index(files: Sequence[FileFact]) -> bool:
     """Whether any file is one only if git names it."""
-    return any(file.selection.indexed for file in files_in(facts))
+    return any(file.selection.indexed for file in files)
 
 
 def index_stays(facts: Sequence[Fact]) -> bool:

@@ -44,7 +44,7 @@ def _there_and_not(site: Site, text: str, folder: Path, budget: DiskBudget) -> I
     above, rest = "/".join((*names[:at], "")), names[at + 1 :]
     for entry in read_folder(_reached(site, above, folder), budget).entries:
         if may_become(fold(names[at]), fold(entry.name)):
-            budget.spend_name()
+            budget.spend_names(1)
             yield from _there_and_not(site, "/".join((above + entry.name, *rest)), folder, budget)
 
 

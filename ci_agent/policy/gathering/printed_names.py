@@ -1,7 +1,7 @@
 """Which words of a program are names of files that another of its commands prints."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeAlias
 
 from ci_agent.policy.programs.input_left import leaves_input
@@ -18,28 +18,25 @@ _Known: TypeAlias = dict[int, tuple[Word, ...] | None]
 
 def input_names(commands: Sequence[Command], command: Command) -> tuple[Word, ...] | None:
     """What `xargs` will read from the pipe; of interest to it alone."""
-    if command.reads_from is None or all(word.literal != "xargs" for word in command.words):
+    if command.reads_from is None or "xargs" not in [word.literal for word in command.words]:
         return None
     return _lines_of(commands, command.reads_from)
 
 
-def with_names(program: ShellProgram) -> Iterator[Command]:
+def with_names(program: ShellProgram) -> Iterable[Command]:
     """The commands, with what is known of the words that are lines of another one's output."""
+    printers = {word.printed_by for command in program.commands for word in command.words}
+    printers |= {redirect.target.printed_by for command in program.commands for redirect in command.redirects}
+    return program.commands if printers <= {None} else _with_known_names(program)
+
+
+def _with_known_names(program: ShellProgram) -> Iterator[Command]:
     interrupted = [loop for loop in program.loops if not _is_left_alone(program, loop)]
     known: _Known = {}
     for index, command in enumerate(program.commands):
-        if not [word for word in _words(command) if word.printed_by is not None]:
-            yield command
-            continue
         words = tuple(_with_names(program, word, index, interrupted, known) for word in command.words)
         redirects = tuple(_redirected(program, redirect, index, interrupted, known) for redirect in command.redirects)
         yield command._replace(words=words, redirects=redirects)
-
-
-def _words(command: Command) -> Sequence[Word]:
-    if not command.redirects:
-        return command.words
-    return (*command.words, *[redirect.target for redirect in command.redirects])
 
 
 def _redirected(

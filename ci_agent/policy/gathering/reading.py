@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from ci_agent.policy.disk import DiskBudget
-from ci_agent.policy.facts import Origin, Span, UnknownFact
+from ci_agent.policy.facts import Fact, Origin, Span, UnknownFact
 from ci_agent.policy.gathering.answers import Asked
 from ci_agent.policy.gathering.file_facts import Place
 from ci_agent.policy.gathering.site import Site
@@ -23,6 +23,9 @@ _COMMAND: Final = 160
 
 _INNER: Final = 25
 """A command that another one starts, or a script in one, takes as long as to see this many more."""
+
+_REQUEST: Final = 30
+"""To read an address, and to find who grants it, takes as long as to see this many."""
 
 _COMBINATION: Final = 50
 """To look at one more combination of a loop's values takes as long as to see this many."""
@@ -46,13 +49,15 @@ class Reading:
     """Whether it may be looked up what some commands print."""
     asked: list[Asked] = field(default_factory=list)
     """What was looked up of that."""
+    facts: list[Fact] = field(default_factory=list)
+    """What the call would do, as far as it has been read."""
 
     def spend_command(self, depth: int, words: Sequence[Word], around: Sequence[Word] = ()) -> None:
         """Each command that would run counts, its words, and a part of those of the command that starts it."""
         self.commands -= 1
         self.budget.spend_entries(_COMMAND + _INNER * (depth > 0))
         self.words -= len(words) + len(around) // 16
-        self.characters -= sum([len(word.text) for word in words])
+        self.characters -= len("".join([word.text for word in words]))
         if self.commands < 0:
             raise BoundExceededError(f"more than {MAX_COMMANDS} commands would run")
         if self.words < 0:
@@ -64,9 +69,9 @@ class Reading:
         if depth > MAX_DEPTH:
             raise BoundExceededError(f"commands are nested more than {MAX_DEPTH} levels deep")
 
-    def spend_combinations(self, tried: int) -> None:
-        """The first has been paid for with the command."""
-        self.budget.spend_entries(_COMBINATION * (tried - 1))
+    def spend_run(self, *, requests: int, tried: int) -> None:
+        """Of the combinations that were tried, the first has been paid for with the command."""
+        self.budget.spend_entries(_REQUEST * requests + _COMBINATION * (tried - 1))
 
 
 class Scene(NamedTuple):

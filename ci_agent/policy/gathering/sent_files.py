@@ -9,7 +9,7 @@ from typing import Final
 
 from ci_agent.policy.disk import DiskBudget, Listing, listing_of, read_folder
 from ci_agent.policy.effects import FileUse
-from ci_agent.policy.facts import ExecFact, Fact, FileFact, files_in
+from ci_agent.policy.facts import ExecFact, Fact, FileFact
 from ci_agent.policy.gathering.answers import may_be_written
 from ci_agent.policy.gathering.file_facts import Place
 from ci_agent.policy.matchers.ignore_lists import Pattern, leaves_out, leaves_out_all_beneath, parse_list
@@ -111,8 +111,8 @@ def _read(place: Path, budget: DiskBudget) -> tuple[Pattern, ...] | None:
     return patterns
 
 
-def sends_folders(facts: Sequence[Fact]) -> list[FileFact]:
-    return [file for file in files_in(facts) if file.selection.sent is not None]
+def sends_folders(files: Sequence[FileFact]) -> list[FileFact]:
+    return [file for file in files if file.selection.sent is not None]
 
 
 def sent_lists_stay(folders: Sequence[FileFact], facts: Sequence[Fact]) -> bool:

@@ -1,7 +1,7 @@
 """A shell call becomes facts: every command that bash might run, wherever it stands, and every file it opens."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -9,7 +9,7 @@ from typing import Final
 from ci_agent.json_types import JsonObject
 from ci_agent.policy.disk import DiskBudget
 from ci_agent.policy.effects import FileEffect, FileUse, InnerCommand
-from ci_agent.policy.facts import ExecFact, Fact, FileFact, Origin, Span, UnknownFact
+from ci_agent.policy.facts import ExecFact, Fact, FileFact, Origin, Span, UnknownFact, files_in, possible_files_in
 from ci_agent.policy.gathering.absent_places import is_absent, is_made, unless_absent
 from ci_agent.policy.gathering.answers import answer, is_stale
 from ci_agent.policy.gathering.exec_facts import Run, linked, read_run
@@ -37,7 +37,7 @@ from ci_agent.policy.shell.program import (
     UnparsableError,
 )
 from ci_agent.policy.shell.variables import directs_shell, may_change_encoding
-from ci_agent.policy.words import Word, literal_word
+from ci_agent.policy.words import EVERYTHING, Word, literal_word
 from ci_agent.steering_names import matters_to_shell_alone
 from ci_agent.workspace import InvalidPathError
 
@@ -82,33 +82,45 @@ def script_facts(site: Site, text: str, budget: DiskBudget) -> tuple[Fact, ...]:
     reading = Reading(site, budget)
     facts = _facts(reading, text)
     asks = not (reading.asked and (is_stale(reading.asked, facts) or is_made(budget.absent, facts)))
-    if goes_by_index(facts) and not (index_stays(facts) and _MOVE_INDEX.isdisjoint(site.around.exported)):
+    picked = _picked(facts)
+    if goes_by_index(picked) and not (index_stays(facts) and _MOVE_INDEX.isdisjoint(site.around.exported)):
         budget.index_changes = True
         budget.odd.clear()
         budget.links.clear()
     if budget.index_changes or not asks:
         facts = _facts(Reading(site, budget, asks=asks), text)
-    if (folders := sends_folders(facts)) and not sent_lists_stay(folders, facts):
+        picked = _picked(facts)
+    if (folders := sends_folders(picked)) and not sent_lists_stay(folders, facts):
         budget.sent_lists_change = True
-    if passes_hidden_by(facts):
+    if passes_hidden_by(picked):
         budget.ignore_files_change = not (ignore_files_stay(facts) and STEERING.isdisjoint(site.around.exported))
     return facts
 
 
+def _picked(facts: Sequence[Fact]) -> list[FileFact]:
+    """The folders of which not everything is meant."""
+    return [file for file in files_in(facts) if file.selection is not EVERYTHING]
+
+
 def _facts(reading: Reading, text: str) -> tuple[Fact, ...]:
-    site = reading.site
-    facts: list[Fact] = []
+    site, facts = reading.site, reading.facts
     try:
-        facts.extend(_script(reading, text, Scene(site.workspace.root)))
+        _read_script(reading, text, Scene(site.workspace.root))
         facts.extend(stale_paths(facts, reading.budget))
         facts.extend(stale_packages(reading, facts))
-        facts = list(with_touched_files(site, with_unsure_ignored(with_landings(site, facts, reading.budget))))
+        if any(map(_depends_on_others, possible_files_in(facts))):
+            facts = list(with_touched_files(site, with_unsure_ignored(with_landings(site, facts, reading.budget))))
     except BoundExceededError as error:
         facts.append(UnknownFact(str(error), code="limit", argument="command"))
     return tuple(facts)
 
 
-def _script(reading: Reading, text: str, scene: Scene) -> Iterator[Fact]:
+def _depends_on_others(file: FileFact) -> bool:
+    """What is meant may be another file, or others besides, by what other commands of the call do."""
+    return file.landing is not None or file.selection is not EVERYTHING or file.touched is not None
+
+
+def _read_script(reading: Reading, text: str, scene: Scene) -> None:
     # Of what another shell starts with, and of what `eval` finds, nothing is certain.
     environment = reading.site.environment if scene.origin is None else {}
     try:
@@ -116,10 +128,10 @@ def _script(reading: Reading, text: str, scene: Scene) -> Iterator[Fact]:
         disk = Disk(names, answers, partial(_is_absent, reading))
         program = reading.site.analyse(text, environment, scene.dialect, disk)
     except UnparsableError as error:
-        yield scene.unknown(error.reason, error.span)
+        reading.facts.append(scene.unknown(error.reason, error.span))
         return
     for command in with_names(program):
-        yield from _command(reading, command, scene, input_names(program.commands, command))
+        _read_command(reading, command, scene, input_names(program.commands, command))
 
 
 def _list_names(reading: Reading, scene: Scene, glob: Word, folder: str) -> list[str] | None:
@@ -145,12 +157,12 @@ def _is_absent(reading: Reading, path: str) -> bool:
     return is_absent(path, reading.budget)
 
 
-def _command(reading: Reading, command: Command, scene: Scene, names_read: tuple[Word, ...] | None) -> Iterator[Fact]:
+def _read_command(reading: Reading, command: Command, scene: Scene, names_read: tuple[Word, ...] | None) -> None:
     reading.spend_command(scene.depth, command.words)
     folder, problem = _entered(reading, scene.folder, command.folder)
     if problem is not None:
-        yield scene.unknown(problem, command.span)
-    names = tuple(assignment.name for assignment in command.assignments)
+        reading.facts.append(scene.unknown(problem, command.span))
+    names = tuple([assignment.name for assignment in command.assignments])
     here = scene.of_command(folder, names, names_read)
     runs_program = bool(command.words) and not (command.function and not here.inherited)
     inputs: list[FileFact] = []
@@ -159,13 +171,13 @@ def _command(reading: Reading, command: Command, scene: Scene, names_read: tuple
             if isinstance(fact, FileFact) and fact.effect == "read" and runs_program:
                 inputs.append(fact)
             else:
-                yield fact
+                reading.facts.append(fact)
     if runs_program:
-        yield from _run(reading, command.words, here, command.span, tuple(inputs))
+        _read_program(reading, command.words, here, command.span, tuple(inputs))
     elif command.words:
-        yield _function_call(reading, command, here)
+        reading.facts.append(_function_call(reading, command, here))
     else:
-        yield from _bare_assignments(reading.site, command, scene)
+        reading.facts.extend(_bare_assignments(reading.site, command, scene))
 
 
 def _function_call(reading: Reading, command: Command, scene: Scene) -> ExecFact:
@@ -179,11 +191,11 @@ def _function_call(reading: Reading, command: Command, scene: Scene) -> ExecFact
 
 def _entered(reading: Reading, start: Path | None, folder: str | None) -> tuple[Path | None, str | None]:
     """As `_enter`, found out once for all the commands that run there."""
-    key = (start, folder)
-    if key not in reading.folders:
+    known = reading.folders.get((start, folder))
+    if known is None:
         reading.budget.spend_path(folder or "")
-        reading.folders[key] = _enter(reading.site, start, folder)
-    return reading.folders[key]
+        known = reading.folders[start, folder] = _enter(reading.site, start, folder)
+    return known
 
 
 def _enter(site: Site, start: Path | None, folder: str | None) -> tuple[Path | None, str | None]:
@@ -197,10 +209,11 @@ def _enter(site: Site, start: Path | None, folder: str | None) -> tuple[Path | N
         reached = site.workspace.resolve(where)
         # `cd a/..` goes back by name, even when `a` is a link: bash remembers the way that it came.
         plain = os.path.normpath(where)
-        by_name = reached if plain == where else site.workspace.resolve(plain)
+        if plain != where and site.workspace.resolve(plain) != reached:
+            return None, f"where cd leads with {folder!r} depends on the shell"
     except InvalidPathError as error:
         return None, str(error)
-    return (reached, None) if reached == by_name else (None, f"where cd leads with {folder!r} depends on the shell")
+    return reached, None
 
 
 def _bare_assignments(site: Site, command: Command, scene: Scene) -> Iterator[UnknownFact]:
@@ -252,34 +265,40 @@ def _read_by_name(reading: Reading, target: Word, place: Place) -> Iterator[File
                 yield from linked(reading.site, fact, place, found=True)
 
 
-def _run(
+def _read_program(
     reading: Reading, words: tuple[Word, ...], scene: Scene, span: Span, inputs: tuple[FileFact, ...] = ()
-) -> Iterator[Fact]:
+) -> None:
     """A command, and all that it starts."""
     run = read_run(reading, words, scene, span, inputs)
     if isinstance(run, UnknownFact):
-        yield run
+        reading.facts.append(run)
         return
-    yield run.command
+    reading.facts.append(run.command)
     if not run.command.needs_rule:
         # A transparent wrapper leaves what is redirected to it to the command that it starts.
-        yield from inputs
-    yield from run.unknown
+        reading.facts.extend(inputs)
+    reading.facts.extend(run.unknown)
+    if run.effects.commands or run.effects.scripts:
+        _read_inner(reading, run, scene, span)
+
+
+def _read_inner(reading: Reading, run: Run, scene: Scene, span: Span) -> None:
+    """What a command starts, wherever it starts it."""
     scenes = [scene]
-    if run.effects.elsewhere and (run.effects.commands or run.effects.scripts):
+    if run.effects.elsewhere:
         folders = other_folders(reading, run.effects, scene)
         if isinstance(folders, UnknownFact):
-            yield folders
+            reading.facts.append(folders)
             return
         scenes += [scene._replace(folder=folder) for folder in folders]
     for where in scenes:
         for inner in run.effects.commands:
-            yield from _inner_command(reading, run, inner, where, span)
+            _read_inner_command(reading, run, inner, where, span)
         for script in run.effects.scripts:
-            yield from _inner_script(reading, run, script, where)
+            _read_inner_script(reading, run, script, where)
 
 
-def _inner_command(reading: Reading, run: Run, inner: InnerCommand, scene: Scene, span: Span) -> Iterator[Fact]:
+def _read_inner_command(reading: Reading, run: Run, inner: InnerCommand, scene: Scene, span: Span) -> None:
     reading.spend_command(scene.depth + 1, inner.words, run.command.words)
     folder = scene.folder
     if inner.folder is not None:
@@ -297,24 +316,25 @@ def _inner_command(reading: Reading, run: Run, inner: InnerCommand, scene: Scene
     )
     for name, value in inner.assignments:
         if may_change_encoding(name, value.literal):
-            yield scene.unknown(f"a new value for {name} that may change the character encoding", span)
-    yield from _run(reading, inner.words, deeper, span)
+            why = f"a new value for {name} that may change the character encoding"
+            reading.facts.append(scene.unknown(why, span))
+    _read_program(reading, inner.words, deeper, span)
 
 
-def _inner_script(reading: Reading, run: Run, script: Word, scene: Scene) -> Iterator[Fact]:
+def _read_inner_script(reading: Reading, run: Run, script: Word, scene: Scene) -> None:
     if script.literal is None:
-        yield scene.unknown(f"the commands in {script.text} are not known", script.span)
+        reading.facts.append(scene.unknown(f"the commands in {script.text} are not known", script.span))
         return
     reading.spend_command(scene.depth + 1, (script,))
     for name in filter(directs_shell, scene.inherited):
-        yield scene.unknown(f"{name} changes how the shell reads {script.text!r}", script.span)
+        reading.facts.append(scene.unknown(f"{name} changes how the shell reads {script.text!r}", script.span))
     deeper = scene._replace(
         origin=Origin(run.command, _position(run.command.words, script), is_script=True),
         within=scene.span(script.span),
         depth=scene.depth + 1,
         dialect=_dialect(run, scene),
     )
-    yield from _script(reading, script.literal, deeper)
+    _read_script(reading, script.literal, deeper)
 
 
 def _dialect(run: Run, scene: Scene) -> Dialect:

@@ -11,6 +11,7 @@ from typing import Final
 from ci_agent.policy.disk import DiskBudget, Entry, read_folder
 
 _SPECIAL = frozenset("*?[")
+_FIRST_SPECIAL = re.compile(r"[*?\[\\]")
 
 
 class UnknownGlobError(Exception):
@@ -30,26 +31,25 @@ def expand_glob(pattern: str, folder: Path, budget: DiskBudget) -> list[str]:
     `pattern` escapes what was quoted by a backslash. No match: the pattern itself without the backslashes.
     Raises UnknownGlobError, or BoundExceededError.
     """
-    known = budget.globs.get((pattern, folder))
+    start = str(folder)
+    known = budget.globs.get((pattern, start))
     if known is not None:
         # The variable of a loop is the same glob wherever it stands.
         budget.spend_entries(_COST_AGAIN * len(known))
         return known
-    names = budget.globs[pattern, folder] = _expanded(pattern, folder, budget)
-    fixed = re.split(r"[*?\[\\]", pattern)[0].rpartition("/")
-    budget.found_in.add(folder / (fixed[0] + fixed[1]))
+    names = budget.globs[pattern, start] = _expanded(pattern, start, budget)
+    above, slash, _ = _FIRST_SPECIAL.split(pattern, maxsplit=1)[0].rpartition("/")
+    budget.found_in.add(os.path.join(start, above + slash))
     return names
 
 
-def _expanded(pattern: str, folder: Path, budget: DiskBudget) -> list[str]:
+def _expanded(pattern: str, folder: str, budget: DiskBudget) -> list[str]:
     parts = _parts(pattern)
-    start, found = (Path("/"), ["/"]) if pattern.startswith("/") else (folder, [""])
-    for at, part in enumerate(parts):
-        is_last = at == len(parts) - 1
-        found = [path for base in found for path in _step(start, base, part, is_last, budget)]
-    names = sorted(path for path in found if path)
-    for _ in names:
-        budget.spend_name()
+    start, found = ("/", ["/"]) if pattern.startswith("/") else (folder, [""])
+    for at, part in enumerate(parts, start=1):
+        found = [path for base in found for path in _step(start, base, part, at == len(parts), budget)]
+    names = sorted([path for path in found if path])
+    budget.spend_names(len(names))
     return names or [unescape(pattern)]
 
 
@@ -58,20 +58,22 @@ def unescape(pattern: str) -> str:
 
 
 def _parts(pattern: str) -> list[str]:
+    if "/" not in pattern:
+        return [pattern]
     parts = re.split(r"/+", pattern.lstrip("/"))
-    if any("[" in part for part in parts) and re.search(r"\[[^\]]*/", pattern):
+    if "[" in pattern and re.search(r"\[[^\]]*/", pattern):
         raise UnknownGlobError("a slash in brackets")
     return parts
 
 
-def _step(start: Path, base: str, part: str, is_last: bool, budget: DiskBudget) -> Iterator[str]:
+def _step(start: str, base: str, part: str, is_last: bool, budget: DiskBudget) -> Iterator[str]:
     if part == "":
-        if os.path.isdir(start / base):
+        if os.path.isdir(os.path.join(start, base)):
             yield base + "/" * (not base.endswith("/"))
         return
     join = base if base == "" or base.endswith("/") else base + "/"
     if not _is_pattern(part):
-        if os.path.lexists(start / (join + unescape(part))):
+        if os.path.lexists(os.path.join(start, join + unescape(part))):
             yield join + unescape(part)
         return
     budget.spend_entries(_COST * len(part))
@@ -80,7 +82,7 @@ def _step(start: Path, base: str, part: str, is_last: bool, budget: DiskBudget) 
     if shows_hidden:
         # Until bash 5.2, `.*` became these too.
         yield from (join + name for name in (".", "..") if matches(name))
-    entries = read_folder(start / base, budget).entries
+    entries = read_folder(Path(start, base) if base else start, budget).entries
     # To match a name takes twice as long as to read it.
     budget.spend_entries(2 * len(entries))
     for entry in entries:
@@ -97,7 +99,8 @@ def _is_folder(entry: Entry) -> bool:
 
 
 def _is_pattern(part: str) -> bool:
-    return any(char in _SPECIAL for char in re.sub(r"\\.", "", part, flags=re.DOTALL))
+    plain = re.sub(r"\\.", "", part, flags=re.DOTALL) if "\\" in part else part
+    return not _SPECIAL.isdisjoint(plain)
 
 
 @lru_cache(maxsize=256)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from ci_agent.policy.disk import DiskBudget, walk
-from ci_agent.policy.facts import ExecFact, Fact, FileFact, UnknownFact, possible_files_of
+from ci_agent.policy.facts import ExecFact, Fact, FileFact, UnknownFact, possible_files_in, possible_files_of
 from ci_agent.policy.gathering.followed_links import follows_links
 from ci_agent.policy.matchers.open_names import OPEN
 from ci_agent.policy.matchers.reach import Names, fold_names, names_of
@@ -41,13 +41,13 @@ def stale_paths(facts: Sequence[Fact], budget: DiskBudget) -> Iterator[UnknownFa
     """A doubt for each file that is reached through a link of the call's own, and for each glob that may find a name
     of its own that looks like an option."""
     named = [(base_name(fact), fact) for fact in facts if isinstance(fact, ExecFact)]
-    makers = [fact for name, fact in named if name in _MAKERS]
+    made = [file.path for file in possible_files_in(facts) if file.effect == "write"]
+    makers = [fact for name, fact in named if name in _MAKERS] if made else []
     if makers:
         yield from _through_links(makers, facts, budget)
     unpackers = [(name, fact) for name, fact in named if name.startswith("git ") or name in _MAY_UNPACK]
     if unpackers:
         yield from _through_unpacked(unpackers, facts)
-    made = [file.path for fact in facts for file in possible_files_of(fact) if file.effect == "write"]
     if made:
         yield from _by_made_names([fact for _, fact in named], made)
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from ci_agent.policy.facts import ExecFact, Fact, possible_files_of
+from ci_agent.policy.facts import ExecFact, Fact, possible_files_in
 from ci_agent.policy.gathering.site import Site
 from ci_agent.policy.gathering.stale_paths import base_name
 from ci_agent.policy.programs.told_writes import GIT_TELLING
@@ -29,7 +29,7 @@ def with_touched_files(site: Site, facts: Sequence[Fact]) -> Sequence[Fact]:
 def _touched(facts: Sequence[Fact]) -> tuple[Path, ...] | None:
     """What is written or deleted; None when that is not certain."""
     others = [fact for fact in facts if not (isinstance(fact, ExecFact) and _restores(fact))]
-    files = [file for fact in others for file in possible_files_of(fact) if file.effect in ("write", "delete")]
+    files = [file for file in possible_files_in(others) if file.effect in ("write", "delete")]
     if any(file.is_open for file in files):
         return None
     return tuple(dict.fromkeys(path for file in files for path in (file.path, file.written)))

@@ -111,7 +111,7 @@ def _read(file: Path, budget: DiskBudget) -> bytes:
 
 def ignore_files_stay(facts: Sequence[Fact]) -> bool:
     """Whether nothing that the call does, and no variable of a search, may change what is taken in."""
-    searches = [fact for fact in facts if isinstance(fact, ExecFact) and passes_hidden_by([fact])]
+    searches = [fact for fact in facts if isinstance(fact, ExecFact) and passes_hidden_by(fact.files)]
     commands = [fact for fact in facts if isinstance(fact, ExecFact)]
     if any(fact.assignments for fact in searches) or not all(map(keeps_settings, commands)):
         return False
@@ -124,5 +124,5 @@ def _may_be_ignore_file(file: FileFact) -> bool:
     return file.recursive or file.is_open or not names.isdisjoint((*IGNORE_FILES, "exclude", "ignore", ".gitconfig"))
 
 
-def passes_hidden_by(facts: Sequence[Fact]) -> bool:
-    return any(file.selection.unhidden for file in files_in(facts))
+def passes_hidden_by(files: Sequence[FileFact]) -> bool:
+    return any(file.selection.unhidden for file in files)
