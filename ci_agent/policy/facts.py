@@ -162,7 +162,10 @@ def files_in(facts: Iterable[Fact]) -> list[FileFact]:
 
 def possible_files_in(facts: Iterable[Fact]) -> list[FileFact]:
     """The files of a shell call, and those that it may name."""
-    return [file for fact in facts for file in possible_files_of(fact)]
+    files: list[FileFact] = []
+    for fact in facts:
+        files += possible_files_of(fact)
+    return files
 
 
 def possible_files_of(fact: Fact) -> tuple[FileFact, ...]:

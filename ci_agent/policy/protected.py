@@ -96,6 +96,8 @@ def guard_write(  # noqa: PLR0913 - half of them by name
 
 def guard_read(path: Path, around: Surroundings, *, recursive: bool = False, by_tool: bool = False) -> Guarded:
     """For a path that is read or listed."""
+    if not (recursive or around.runner_files or is_kernel_path(path)):
+        return FREE
     sealed = _sealed_for_all(path, around, by_tool)
     if sealed is not None:
         return Guarded(sealed=sealed)

@@ -98,7 +98,8 @@ def _found(
         found += _doubts(words, effects, place)
     if effects.files or effects.folder is not None:
         found += _files(reading.site, words, effects, place, scene)
-    reading.spend_run(requests=len(effects.urls), tried=effects.tried)
+    if effects.urls or effects.tried > 1:
+        reading.spend_run(requests=len(effects.urls), tried=effects.tried)
     perhaps: list[FileFact] = []
     workplace = _workplace(reading.site, effects, place)
     for fact in _possible(reading, effects, scene, workplace) if effects.anything else ():

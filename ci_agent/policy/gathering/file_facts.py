@@ -217,7 +217,7 @@ def _protected_beneath(site: Site, folder: Path, place: Place, *, deleted: bool 
     try:
         return list(protected_beneath(folder, budget, deleted=deleted))
     except BoundExceededError:
-        if budget is place.budget:
+        if budget is place.budget or place.budget.left() < 0:
             raise
         return list(UNKNOWN_NAMES)
 

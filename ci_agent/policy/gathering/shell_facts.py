@@ -106,9 +106,10 @@ def _facts(reading: Reading, text: str) -> tuple[Fact, ...]:
     site, facts = reading.site, reading.facts
     try:
         _read_script(reading, text, Scene(site.workspace.root))
-        facts.extend(stale_paths(facts, reading.budget))
+        files = possible_files_in(facts)
+        facts.extend(stale_paths(facts, files, reading.budget))
         facts.extend(stale_packages(reading, facts))
-        if any(map(_depends_on_others, possible_files_in(facts))):
+        if any(map(_depends_on_others, files)):
             facts = list(with_touched_files(site, with_unsure_ignored(with_landings(site, facts, reading.budget))))
     except BoundExceededError as error:
         facts.append(UnknownFact(str(error), code="limit", argument="command"))
@@ -162,22 +163,28 @@ def _read_command(reading: Reading, command: Command, scene: Scene, names_read: 
     folder, problem = _entered(reading, scene.folder, command.folder)
     if problem is not None:
         reading.facts.append(scene.unknown(problem, command.span))
-    names = tuple([assignment.name for assignment in command.assignments])
+    names = tuple([assignment.name for assignment in command.assignments]) if command.assignments else ()
     here = scene.of_command(folder, names, names_read)
     runs_program = bool(command.words) and not (command.function and not here.inherited)
-    inputs: list[FileFact] = []
-    for redirect in command.redirects:
-        for fact in _redirect(reading, redirect, here):
-            if isinstance(fact, FileFact) and fact.effect == "read" and runs_program:
-                inputs.append(fact)
-            else:
-                reading.facts.append(fact)
+    inputs = _read_redirects(reading, command, here, runs_program) if command.redirects else ()
     if runs_program:
-        _read_program(reading, command.words, here, command.span, tuple(inputs))
+        _read_program(reading, command.words, here, command.span, inputs)
     elif command.words:
         reading.facts.append(_function_call(reading, command, here))
     else:
         reading.facts.extend(_bare_assignments(reading.site, command, scene))
+
+
+def _read_redirects(reading: Reading, command: Command, scene: Scene, runs_program: bool) -> tuple[FileFact, ...]:
+    """The files that a program is given to read; all others stand for themselves."""
+    inputs: list[FileFact] = []
+    for redirect in command.redirects:
+        for fact in _redirect(reading, redirect, scene):
+            if isinstance(fact, FileFact) and fact.effect == "read" and runs_program:
+                inputs.append(fact)
+            else:
+                reading.facts.append(fact)
+    return tuple(inputs)
 
 
 def _function_call(reading: Reading, command: Command, scene: Scene) -> ExecFact:

@@ -39,7 +39,7 @@ def expand_glob(pattern: str, folder: Path, budget: DiskBudget) -> list[str]:
         return known
     names = budget.globs[pattern, start] = _expanded(pattern, start, budget)
     above, slash, _ = _FIRST_SPECIAL.split(pattern, maxsplit=1)[0].rpartition("/")
-    budget.found_in.add(os.path.join(start, above + slash))
+    budget.found_in.add(os.path.join(start, above + slash) if slash else start)
     return names
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from ci_agent.policy.disk import DiskBudget, walk
-from ci_agent.policy.facts import ExecFact, Fact, FileFact, UnknownFact, possible_files_in, possible_files_of
+from ci_agent.policy.facts import ExecFact, Fact, FileFact, UnknownFact, possible_files_of
 from ci_agent.policy.gathering.followed_links import follows_links
 from ci_agent.policy.matchers.open_names import OPEN
 from ci_agent.policy.matchers.reach import Names, fold_names, names_of
@@ -37,11 +37,11 @@ _ODD: Final = re.compile(r"""[^!-~]|['"\\*?\[\]]""")
 _LINK_OPTION: Final = re.compile(r"-[A-Za-z]*[ls]|--(link|symbolic-link|links)")
 
 
-def stale_paths(facts: Sequence[Fact], budget: DiskBudget) -> Iterator[UnknownFact]:
+def stale_paths(facts: Sequence[Fact], files: Sequence[FileFact], budget: DiskBudget) -> Iterator[UnknownFact]:
     """A doubt for each file that is reached through a link of the call's own, and for each glob that may find a name
-    of its own that looks like an option."""
+    of its own that looks like an option. `files`: all that the facts may name."""
     named = [(base_name(fact), fact) for fact in facts if isinstance(fact, ExecFact)]
-    made = [file.path for file in possible_files_in(facts) if file.effect == "write"]
+    made = [file.path for file in files if file.effect == "write"]
     makers = [fact for name, fact in named if name in _MAKERS] if made else []
     if makers:
         yield from _through_links(makers, facts, budget)
