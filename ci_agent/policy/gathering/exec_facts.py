@@ -111,7 +111,8 @@ def _found(
         perhaps += _revisions(reading.site, effects, workplace)
     if effects.tracked or effects.untracked:
         perhaps += unnamed_files(reading.site, words, effects, workplace, plainly=not scene.inherited)
-    found += [_request(use, scene) for use in effects.urls]
+    if effects.urls:
+        found += [_request(use, scene) for use in effects.urls]
     return found, perhaps
 
 
