@@ -38,17 +38,18 @@ def value_of(fact: ExecFact | ToolFact | FileFact | NetFact | UnknownFact) -> st
     """The normalised value: a command line, an absolute path, a method and a URL, a tool's name, a reason."""
     match fact:
         case ExecFact():
-            return _short(_command_line(fact.words))
+            text = _command_line(fact.words)
         case ToolFact():
-            return _short(fact.name)
+            text = fact.name
         case FileFact():
-            return _short(fact.shown)
+            text = fact.shown
         case NetFact():
-            return _short(f"{fact.method} {fact.url}")
+            text = f"{fact.method} {fact.url}"
         case UnknownFact():
-            return _short(fact.why)
+            text = fact.why
         case _:
             assert_never(fact)
+    return one_line(text, _MAX_CHARACTERS)
 
 
 def _command_line(words: Sequence[Word]) -> str:
@@ -79,7 +80,3 @@ def one_line(text: str, max_characters: int = 1_000) -> str:
     if len(text) <= max_characters and text.isascii() and text.isprintable() and "#" not in text:
         return text
     return shortened(printable(" ".join(text.split())), max_characters)
-
-
-def _short(text: str) -> str:
-    return one_line(text, _MAX_CHARACTERS)

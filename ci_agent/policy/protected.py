@@ -91,7 +91,7 @@ def guard_write(  # noqa: PLR0913 - half of them by name
         runs.add(WORKFLOWS[:1])
     if not runs and not deleted:
         runs.update(_runs_by_second_link(path, workspace, budget or DiskBudget()))
-    return Guarded(must_spell=frozenset(runs))
+    return Guarded(must_spell=frozenset(runs)) if runs else FREE
 
 
 def guard_read(path: Path, around: Surroundings, *, recursive: bool = False, by_tool: bool = False) -> Guarded:
@@ -105,9 +105,9 @@ def guard_read(path: Path, around: Surroundings, *, recursive: bool = False, by_
     for file in around.runner_files:
         if lies_in(path, file) or (recursive and lies_in(file, path)):
             runs.add(fold_names(names_of(file)))
-    if recursive and path == Path("/"):
+    if recursive and not names_of(path):
         runs.update((name,) for name in KERNEL_FOLDERS)
-    return Guarded(must_spell=frozenset(runs))
+    return Guarded(must_spell=frozenset(runs)) if runs else FREE
 
 
 UNKNOWN_NAMES: Final[tuple[Names, ...]] = (GIT, WORKFLOWS)

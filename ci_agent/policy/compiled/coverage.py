@@ -38,25 +38,26 @@ ANOTHER_PROGRAM: Final = Gap(0, "it names another program")
 def cover(pattern: CommandPattern, command: ExecFact) -> Coverage | Gap:
     """Fit an allow rule's pattern to all words of a command."""
     if pattern.tokens and not _names_program(pattern.tokens[0], command):
-        return _other_spelling(pattern.tokens[0], command.words[0])
+        program = command.words[0]
+        return _other_spelling(pattern.tokens[0], program) if "/" in program.text else ANOTHER_PROGRAM
     hazards = dict(command.hazards) if command.hazards else _NO_HAZARDS
     certain = not (hazards or command.relocated)
-    tokens: list[int | None] = []
-    at = 0
-    for position, word in enumerate(command.words):
+    tokens: list[int | None] = [0]
+    at = min(len(pattern.tokens), 1)
+    for position, word in enumerate(command.words[1:], start=1):
         if certain and pattern.rest and at == len(pattern.tokens):
             # The closing `**` covers all that is left.
             return Coverage((*tokens, *[at] * (len(command.words) - position)))
         token = pattern.tokens[at] if at < len(pattern.tokens) else None
-        gap = _covers_at(pattern, token, command, position, hazards.get(position)) if position else None
-        if gap is not None and position in hazards and command.has_open_glob and word.text.startswith("-"):
-            gap += "; if it is the name of a file that a glob stands for, write `--` or `./` before the glob"
+        gap = _covers_at(pattern, token, command, position, hazards.get(position))
         if gap is None:
             tokens.append(at)
             at += token is not None
         elif position in command.looked_through:
             tokens.append(None)
         else:
+            if position in hazards and command.has_open_glob and word.text.startswith("-"):
+                gap += "; if it is the name of a file that a glob stands for, write `--` or `./` before the glob"
             return Gap(position, gap, is_hazard=position in hazards and _would_cover(pattern, token, word))
     if at < len(pattern.tokens):
         return Gap(len(command.words), f"it goes on with `{pattern.tokens[at].text}`")
@@ -73,7 +74,7 @@ def _names_program(token: TokenPattern, command: ExecFact) -> bool:
 
 def _other_spelling(token: TokenPattern, program: Word) -> Gap:
     """`/usr/bin/ls` is no `ls` to an allow rule, but nearer to it than another program."""
-    if program.kind != "literal" or "/" not in program.text:
+    if program.kind != "literal":
         return ANOTHER_PROGRAM
     is_near = token.matches(program.text.rpartition("/")[2])
     return Gap(1, f"`{program.text}` is not `{token.text}`") if is_near else ANOTHER_PROGRAM

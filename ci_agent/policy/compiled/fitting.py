@@ -1,6 +1,7 @@
 """Whether the patterns of a rule fit a command: by themselves, or by spelling it inside a command that starts it."""
 
 from collections.abc import Iterator, Sequence
+from itertools import repeat
 from typing import Final, NamedTuple
 
 from ci_agent.policy.compiled.coverage import ANOTHER_PROGRAM, Coverage, Gap, cover
@@ -12,11 +13,13 @@ from ci_agent.policy.words import Word
 def next_gap(patterns: Sequence[CommandPattern], command: ExecFact) -> Gap | None:
     """Where the patterns stop, the one that comes farthest; None when one of them fits."""
     nearest = ANOTHER_PROGRAM if patterns else _NAMES_NO_COMMAND
-    covers = (cover(pattern, command) for pattern in patterns) if command.origin is None else _fits(patterns, command)
-    for fit in covers:
+    fits = map(cover, patterns, repeat(command)) if command.origin is None else _fits(patterns, command)
+    for fit in fits:
+        if fit is ANOTHER_PROGRAM:
+            continue
         if not isinstance(fit, Gap):
             return None
-        if fit is not ANOTHER_PROGRAM and (fit.words, fit.is_hazard) > (nearest.words, nearest.is_hazard):
+        if (fit.words, fit.is_hazard) > (nearest.words, nearest.is_hazard):
             nearest = fit
     return nearest
 

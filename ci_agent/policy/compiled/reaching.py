@@ -11,13 +11,16 @@ def file_refusal(reach: Iterable[AnchoredGlob], fact: FileFact) -> str | None:
     """Why the globs of an allow rule do not grant the file; None: they do."""
     if fact.guarded.sealed is not None:
         return fact.guarded.sealed
-    covering = [glob for glob in reach if covers(glob, fact)]
+    names = fact.names
+    covering = _covering(reach, fact, names)
     changes_whole = fact.recursive and fact.effect in ("write", "delete")
-    if not covering or (changes_whole and not any(glob.covers(fact.names) for glob in reach)):
-        if covering or any(glob.covers_listing(fact.names) for glob in reach):
+    if not covering or (changes_whole and not any(glob.covers(names) for glob in reach)):
+        if covering or any(glob.covers_listing(names) for glob in reach):
             own = "as `.` does for the workspace" if fact.recursive else "or name a file in it"
             return f"its paths cover what is in {fact.shown}, not the folder as a whole: spell the folder too, {own}"
         return f"{fact.shown} is outside its paths"
+    if not fact.guarded.must_spell:
+        return None
     # One glob must cover a file and spell it; what lies beneath a folder may be spelled by another.
     spelling = list(reach) if fact.recursive else covering
     for run in sorted(fact.guarded.must_spell):
@@ -34,12 +37,13 @@ def _unspelled(run: Names, covering: AnchoredGlob, fact: FileFact) -> str:
     return f"no wildcard reaches {name}: its paths must spell it"
 
 
-def covers(glob: AnchoredGlob, fact: FileFact) -> bool:
-    """Whether one glob covers the path, or all beneath it when that is meant."""
-    looks = fact.effect in ("read", "list")
+def _covering(reach: Iterable[AnchoredGlob], fact: FileFact, names: Names) -> list[AnchoredGlob]:
+    """The globs that cover the path, or all beneath it when that is meant."""
     if fact.recursive:
-        return glob.covers_beneath(fact.names)
-    return glob.covers_listing(fact.names) if looks and fact.is_folder else glob.covers(fact.names)
+        return [glob for glob in reach if glob.covers_beneath(names)]
+    if fact.is_folder and fact.effect in ("read", "list"):
+        return [glob for glob in reach if glob.covers_listing(names)]
+    return [glob for glob in reach if glob.covers(names)]
 
 
 def forbids_path(reach: Iterable[AnchoredGlob], fact: FileFact) -> bool:

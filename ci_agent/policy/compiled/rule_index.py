@@ -164,7 +164,7 @@ class ProgramIndex:
 
     def __init__(self, rules: Sequence[CompiledRule], *, denies: bool = False) -> None:
         self._denies = denies
-        self._by_words: dict[tuple[str, str], list[CompiledRule]] = {}
+        self._by_words: dict[str, dict[str, list[CompiledRule]]] = {}
         self._named: dict[str, list[CompiledRule]] = {}
         programs: list[tuple[Wildcard | None, CompiledRule]] = []
         for rule in rules:
@@ -191,6 +191,8 @@ class ProgramIndex:
         return self._named.get(self._name(command.words[0].text), [])[:MAX_NEAREST]
 
     def _about(self, command: ExecFact) -> list[CompiledRule]:
+        if command.located is None and not command.relocated:
+            return self._about_spelled(self._name(command.words[0].text), command.words[1:])
         found: list[CompiledRule] = []
         for spelling in dict.fromkeys(map(self._name, command.program_spellings)):
             found += self._about_spelled(spelling, command.words[1:])
@@ -200,13 +202,13 @@ class ProgramIndex:
 
     def _about_spelled(self, program: str, words: Sequence[Word]) -> list[CompiledRule]:
         found = list(self._by_program.near(program))
-        named = self._named.get(program)
-        if named is None:
+        by_word = self._by_words.get(program)
+        if by_word is None:
             return found
         if any(word.kind != "literal" for word in words):
-            return found + named
+            return found + self._named[program]
         for text in {word.text for word in words}:
-            found += self._by_words.get((program, text), ())
+            found += by_word.get(text, ())
         return found
 
     def _add(self, pattern: CommandPattern, rule: CompiledRule) -> Iterator[tuple[Wildcard | None, CompiledRule]]:
@@ -224,7 +226,7 @@ class ProgramIndex:
             if seconds is None:
                 yield Wildcard((program,)), rule
             for second in dict.fromkeys(seconds or ()):
-                self._by_words.setdefault((program, second), []).append(rule)
+                self._by_words.setdefault(program, {}).setdefault(second, []).append(rule)
 
     def _name(self, program: str) -> str:
         return fold(program.rpartition("/")[2]) if self._denies else program
@@ -273,9 +275,11 @@ class ArgumentIndex:
         return in_order([*found, *self._others])
 
 
-def in_order(rules: Iterable[CompiledRule]) -> list[CompiledRule]:
+def in_order(rules: list[CompiledRule]) -> list[CompiledRule]:
     """Each of the rules once, in their canonical order."""
-    found = {rule.rule.id: rule for rule in rules}
+    if len(rules) < 2:
+        return rules
+    found = {rule.id: rule for rule in rules}
     return sorted(found.values(), key=canonical_order) if len(found) > 1 else list(found.values())
 
 

@@ -74,7 +74,7 @@ class Denials:
         if isinstance(fact, UnknownFact):
             return []
         # One without any matcher forbids the call, whatever it would do.
-        forbidden = [Forbidden(rule, fact) for rule in self.index.for_tool(self.tool).denies.everywhere]
+        forbidden = [Forbidden(rule, fact) for rule in self.index.for_tool(self.arguments.tool).denies.everywhere]
         if isinstance(fact, ExecFact):
             forbidden += self._of_command(fact)
         elif isinstance(fact, ToolFact):

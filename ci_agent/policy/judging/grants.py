@@ -121,15 +121,15 @@ def _file_refusal(rule: CompiledRule, file: FileFact, progress: int) -> Refusal 
     why = file_refusal(rule.reach or (), file)
     if why is None:
         return None
-    within_reach = file_refusal(rule.reach or (), file._replace(guarded=FREE)) is None
+    within_reach = file.guarded is not FREE and file_refusal(rule.reach or (), file._replace(guarded=FREE)) is None
     return Refusal(why, progress, "hazard" if within_reach else "default", about=file)
 
 
 def _folder_refusal(site: Site, rule: CompiledRule, fact: ExecFact) -> Refusal | None:
-    if fact.folder == site.workspace.root:
+    names, root = names_of(fact.folder), names_of(site.workspace.root)
+    if names == root:
         return None
-    names = names_of(fact.folder)
-    within = site.workspace.contains(fact.folder)
+    within = names[: len(root)] == root
     if any(glob.reaches_into(names) if within else glob.covers_listing(names) for glob in rule.reach or ()):
         return None
     return Refusal(f"it would run in {fact.folder}, outside its paths", _FITS)

@@ -50,8 +50,9 @@ class Verdict(NamedTuple):
     @property
     def holds(self) -> bool:
         """Nothing stands in the way of this fact."""
-        needs_none = isinstance(self.fact, ExecFact) and not self.fact.needs_rule
-        return not self.forbidden and (needs_none or self.granted_by is not None)
+        if self.forbidden:
+            return False
+        return self.granted_by is not None or (isinstance(self.fact, ExecFact) and not self.fact.needs_rule)
 
 
 def judge(call: Call) -> list[Verdict]:
@@ -63,10 +64,11 @@ def judge(call: Call) -> list[Verdict]:
         if call.tool == "bash"
         else tool_facts(site, call.tool, arguments.values)
     )
+    grants_any = bool(call.rules.for_tool(call.tool).allow)
     verdicts: dict[int, Verdict] = {}
     granting: dict[str, CompiledRule] = {}
     for fact in sorted(facts, key=lambda each: isinstance(each, FileFact)):
-        rule = _granting_rule(call, fact, granting.values())
+        rule = _granting_rule(call, fact, granting.values()) if grants_any else None
         if rule is not None and isinstance(fact, ExecFact):
             granting[rule.id] = rule
         forbidden = denials.of(fact)
@@ -88,7 +90,7 @@ def nearest(call: Call, fact: ExecFact | ToolFact | FileFact) -> tuple[CompiledR
 
 
 def _granting_rule(call: Call, fact: Fact, granting: Iterable[CompiledRule]) -> CompiledRule | None:
-    if isinstance(fact, UnknownFact) or not call.rules.for_tool(call.tool).allow:
+    if isinstance(fact, UnknownFact):
         return None
     for rule in _candidates(call, fact):
         if rule.id not in call.exhausted and _refusal(call, rule, fact) is None:
@@ -113,9 +115,9 @@ def _candidates(call: Call, fact: ExecFact | ToolFact | FileFact) -> list[Compil
     if isinstance(fact, ExecFact):
         return _about_command(rules, fact)
     if isinstance(fact, FileFact):
-        return _about_path(call, fact, fact)
+        return _about_path(rules, fact)
     if fact.name in FILE_TOOLS:
-        return _about_path(call, fact, fact.files[0])
+        return _about_path(rules, fact.files[0])
     if fact.requests:
         return rules.hosts.candidates(fact.requests[0].url)
     return rules.arguments.candidates(fact.arguments)
@@ -127,13 +129,12 @@ def _about_command(rules: ToolRules, command: ExecFact) -> list[CompiledRule]:
         # A rule must reach every file of the command. Where few reach the first, those few are all.
         near = list(islice(rules.paths.near(command.files[0].names), _FEW + 1))
         if len(near) <= _FEW:
-            return in_order(rule for _, rule in near)
+            return in_order([rule for _, rule in near])
     return in_order(named)
 
 
-def _about_path(call: Call, fact: ToolFact | FileFact, file: FileFact) -> list[CompiledRule]:
-    paths = call.rules.for_tool(_granting_tool(call, fact)).paths
-    return in_order(rule for _, rule in paths.near(file.names))
+def _about_path(rules: ToolRules, file: FileFact) -> list[CompiledRule]:
+    return in_order([rule for _, rule in rules.paths.near(file.names)])
 
 
 def _worth_explaining(call: Call, fact: ExecFact | ToolFact | FileFact) -> list[CompiledRule]:

@@ -36,7 +36,12 @@ class TokenPattern:
         return word in self.literals
 
     def matches(self, word: str) -> bool:
-        return word in self.literals or (bool(self.wildcards) and any(wild.matches(word) for wild in self.wildcards))
+        if word in self.literals:
+            return True
+        for wild in self.wildcards:  # noqa: SIM110 - most have none, or one
+            if wild.matches(word):
+                return True
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +94,9 @@ def parse_has_token(text: str) -> TokenPattern:
     return token
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=16_384)
 def _token(text: str) -> TokenPattern:
+    """Each is asked for twice: when the file is checked, and when its rules are compiled."""
     if text == REST:
         raise ValueError("`**` is no token of its own here")
     alternatives = tuple(dict.fromkeys(parse_wildcards(text)))

@@ -47,7 +47,7 @@ def matches_parts(pattern: Sequence[Part], names: Sequence[str]) -> bool:
         part = pattern[at] if at < len(pattern) else _NOTHING
         if part is None:
             tail = pattern[at + 1 :]
-            if None not in tail:  # the last `**` takes what is left over
+            if all(tail):  # the last `**` takes what is left over
                 return len(tail) <= len(names) - place and _fit(tail, names[len(names) - len(tail) :])
             resume_at, resume_place = at + 1, place
             at += 1
@@ -59,11 +59,14 @@ def matches_parts(pattern: Sequence[Part], names: Sequence[str]) -> bool:
             # A `**` takes one name more; an earlier one never has to.
             resume_place += 1
             at, place = resume_at, resume_place
-    return all(part is None for part in pattern[at:])
+    return not any(pattern[at:])
 
 
 def _fit(parts: Sequence[Part], names: Sequence[str]) -> bool:
-    return all(part is not None and part.matches(name) for part, name in zip(parts, names, strict=True))
+    for part, name in zip(parts, names, strict=True):  # noqa: SIM110 - mostly one or two
+        if part is None or not part.matches(name):
+            return False
+    return True
 
 
 def covers_beneath(pattern: Sequence[Part], folder: Sequence[str]) -> bool:

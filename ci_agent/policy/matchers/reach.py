@@ -45,8 +45,9 @@ class AnchoredGlob:
     def reaches_into(self, names: Names) -> bool:
         """Whether something in or beneath a folder may fit, or the folder itself does."""
         size = min(len(self.prefix), len(names))
-        deep = None in self.tail or len(names) < len(self.prefix) + len(self.tail)
-        return names[:size] == self.prefix[:size] and (deep or self.covers(names))
+        if names[:size] != self.prefix[:size]:
+            return False
+        return not all(self.tail) or len(names) < len(self.prefix) + len(self.tail) or self.covers(names)
 
     def spells(self, run: Names) -> bool:
         """Whether these names stand in it one after another, without a wildcard, in any case."""

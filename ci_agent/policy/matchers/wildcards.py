@@ -45,15 +45,13 @@ class Wildcard:
 
     def matches(self, text: str, gap: int = 0) -> bool:
         """Whether the whole text fits, with each `*` standing for at least `gap` characters."""
-        first, *middle = self.chunks
-        if not middle:
+        first, last = self.chunks[0], self.chunks[-1]
+        if len(self.chunks) == 1:
             return text == first
-        last = middle.pop()
-        end = len(text) - len(last)
-        if len(first) + gap > end or not text.startswith(first) or not text.endswith(last):
+        at, end = len(first), len(text) - len(last)
+        if at + gap > end or not text.startswith(first) or not text.endswith(last):
             return False
-        at = len(first)
-        for chunk in middle:
+        for chunk in self.chunks[1:-1]:
             # The leftmost place is always as good as any other: what follows has the most room.
             at = text.find(chunk, at + gap, end - gap)
             if at < 0:
