@@ -51,6 +51,10 @@ class Tracked(NamedTuple):
     changed: bool = False
     """None that is as the index has it."""
     excluded: tuple[Exclusion, ...] = ()
+    endings: tuple[str, ...] = ()
+    """Those alone of which a name ends so; none: all."""
+    if_there: Word | None = None
+    """Nothing, unless this is the path of something."""
     submodules: bool = False
     """All that lies in the submodules, and nothing else."""
 

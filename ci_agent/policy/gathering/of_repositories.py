@@ -16,7 +16,7 @@ from ci_agent.policy.gathering.pathspec_reads import excluded_paths
 from ci_agent.policy.gathering.repositories import top_of
 from ci_agent.policy.gathering.site import Site
 from ci_agent.policy.programs.pathspecs import WORK_TREE
-from ci_agent.policy.words import Word
+from ci_agent.policy.words import Selection, Word
 from ci_agent.text_files import read_regular_file
 from ci_agent.workspace import InvalidPathError
 
@@ -38,6 +38,8 @@ def unnamed_files(
     for each in effects.tracked:
         if _any_is_there(each.unless_there, place.folder):
             continue
+        if each.if_there is not None and not _any_is_there((each.if_there,), place.folder):
+            continue
         if each.submodules:
             yield from _in_submodules(top, place)
             continue
@@ -52,12 +54,18 @@ def unnamed_files(
             recursive=True,
             argument=place.argument,
             span=place.span,
-            selection=replace(WORK_TREE, excluded=excluded) if excluded else WORK_TREE,
+            selection=_selection(each, excluded),
             tracked=True,
             touched=touched,
         )
     for use in effects.untracked:
         yield from (fact for fact in use_facts(site, use, place) if isinstance(fact, FileFact))
+
+
+def _selection(tracked: Tracked, excluded: tuple[str, ...]) -> Selection:
+    if not (excluded or tracked.endings):
+        return WORK_TREE
+    return replace(WORK_TREE, excluded=excluded, endings=tracked.endings)
 
 
 def _in_submodules(top: Path, place: Place) -> Iterator[FileFact]:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from ci_agent.policy.effects import FileEffect
+from ci_agent.policy.effects import FileEffect, Tracked
 from ci_agent.policy.programs.draft import Draft
 from ci_agent.policy.shell.printed_words import HASH
 from ci_agent.policy.words import Selection, Word, literal_word
@@ -18,6 +18,8 @@ ADDABLE: Final = Selection(without=(".git",), untracked=True, unignored=True)
 
 _MAGIC = re.compile(r":(?:\((?P<long>[^)]*)\)|(?P<short>[!^/]*):?)(?P<rest>.*)", re.DOTALL)
 _PLAIN_MAGIC = frozenset({"", "top", "literal", "glob"})
+OBJECT_ID: Final = re.compile(r"(?:.*-g)?[0-9A-Fa-f]{4,64}(?:\^\{(?!commit\})\w*\})*")
+"""What may be the beginning of any object's name."""
 _GLOB = re.compile(r"[*?\[\\]")
 _MAX_COLONS = 8
 
@@ -65,6 +67,11 @@ def _use_paths_in(draft: Draft, word: Word, at: int) -> None:
         draft.hazard(at, "has too many colons to tell which path it names")
     for path in paths_behind_colons(text):
         draft.use("read", literal_word(path or ".", word.span), recursive=bool(path), selection=WORK_TREE)
+    tree, colon, path = text.partition(":")
+    if colon and OBJECT_ID.fullmatch(tree):
+        # Where it is the id of a folder, the path is one within that.
+        name = path.rstrip("/").rpartition("/")[2].casefold()
+        draft.tracked.append(Tracked(endings=() if name in (".", "..") else (name,)))
 
 
 def paths_behind_colons(text: str) -> Iterator[str]:
@@ -110,6 +117,7 @@ def use_pathspec(draft: Draft, word: Word, effect: FileEffect) -> None:
 
 def _use_pattern(draft: Draft, pattern: str, word: Word, effect: FileEffect) -> None:
     ending = _GLOB.split(pattern)[-1].casefold() if "[" not in pattern and "\\" not in pattern else ""
+    ending = ending.rpartition("/")[2]
     folder = _GLOB.split(pattern)[0].rpartition("/")[0] or ("/" if pattern.startswith("/") else ".")
     selection = Selection(endings=(ending,) if ending else (), without=(".git",))
     draft.use(effect, literal_word(folder, word.span), recursive=True, selection=selection)

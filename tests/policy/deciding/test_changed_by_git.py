@@ -74,6 +74,37 @@ def test_no_command_of_git_changes_a_tracked_file_that_may_not_be_written(
     assert _answer(decided, command) == ("deny", "locked")
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git reset --hard",
+        "git reset --hard HEAD~1",
+        "git checkout -f main",
+        "git switch --discard-changes main",
+        "git checkout main -- .",
+        "git checkout main -- private",
+        "git checkout main '*.txt'",
+        "cd src && git checkout main -- ..",
+        "git restore --source=main .",
+        "git restore -s main 'l*'",
+    ],
+)
+def test_what_git_no_longer_tracks_is_not_overwritten(decided: Policy, repository: Path, command: str) -> None:
+    _git(repository, "rm", "-q", "-r", "--cached", "locked.txt", "private")
+    assert _answer(decided, command) == ("deny", "locked")
+
+
+@pytest.mark.parametrize("command", ["git reset --hard", "git checkout -f main", "git restore --source=main ."])
+def test_what_is_ignored_or_may_be_written_is_overwritten(
+    decided: Policy, put: Put, repository: Path, command: str
+) -> None:
+    _git(repository, "rm", "-q", "-r", "--cached", "locked.txt", "private")
+    (repository / "locked.txt").unlink()
+    put("new.txt")
+    put(".gitignore", "private\n")
+    assert _answer(decided, command) == ("allow", "any")
+
+
 CHANGES_NO_SUCH_FILE = """
     git checkout -b new; git checkout -B new; git switch -c new; git checkout HEAD; git checkout -- src
     git checkout HEAD~1 -- src; git checkout src/; git checkout ./a.py; git checkout -- a.py; git switch -c new HEAD

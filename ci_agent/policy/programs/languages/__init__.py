@@ -68,6 +68,7 @@ LANGUAGES: Mapping[str, str] = {
     "git_pull": "git_changes.read_pull",
     "git_remote": "git.read_remote",
     "git_remove": "git.read_remove",
+    "git_push": "git.read_push",
     "git_repository": "git.read_repository",
     "git_reset": "git_changes.read_reset",
     "git_restore": "git_changes.read_restore",

@@ -7,7 +7,7 @@ from ci_agent.policy.effects import Exclusion, Tracked
 from ci_agent.policy.programs.draft import Draft
 from ci_agent.policy.programs.exclusions import exclusions
 from ci_agent.policy.programs.options import Operand, Parsed
-from ci_agent.policy.programs.pathspecs import WORK_TREE
+from ci_agent.policy.programs.pathspecs import OBJECT_ID, WORK_TREE
 from ci_agent.policy.programs.profile import Prints
 from ci_agent.policy.shell.printed_words import HASH
 
@@ -44,8 +44,6 @@ _BY_INDEX = frozenset({"git diff", "git log", "git show", "git grep"})
 _NOT_BY_INDEX = ("--untracked", "--no-index", "--no-exclude-standard", "--recurse-submodules", "--submodule")
 _MAGIC = re.compile(r":[!^/(:]")
 """To git no path in the index, but a pattern for paths, unless there is a file of such a name."""
-_ID = re.compile(r"(?:.*-g)?[0-9A-Fa-f]{4,64}(?:\^\{(?!commit\})\w*\})*")
-"""What may be the beginning of any object's name."""
 _HUNKS = ("-p", "--patch", "-i", "--interactive", "-v", "--verbose")
 _NAMES = ("-l", "-L", "-q", "-c", "--files-with-matches", "--name-only", "--files-without-match", "--quiet", "--count")
 
@@ -129,7 +127,7 @@ def _before(parsed: Parsed) -> list[Operand]:
 def _may_be_id(operand: Operand, parsed: Parsed) -> bool:
     """Whether it may name what a file holds, which is printed whatever paths follow; `git log` takes commits alone."""
     texts = [text for text in operand.word.stand_ins if text != HASH] or [operand.word.literal or ""]
-    return parsed.profile.prints != "patch_if_asked" and any(map(_ID.fullmatch, texts))
+    return parsed.profile.prints != "patch_if_asked" and any(map(OBJECT_ID.fullmatch, texts))
 
 
 def _is_path(operand: Operand) -> bool:

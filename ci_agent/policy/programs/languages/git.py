@@ -7,7 +7,7 @@ from ci_agent.policy.programs.draft import Draft, looks_outside
 from ci_agent.policy.programs.languages.builds import read_behind
 from ci_agent.policy.programs.options import Parsed
 from ci_agent.policy.programs.packages import use_repository_name
-from ci_agent.policy.programs.pathspecs import WORK_TREE, paths_behind_colons, use_pathspecs
+from ci_agent.policy.programs.pathspecs import OBJECT_ID, WORK_TREE, paths_behind_colons, use_pathspecs
 from ci_agent.policy.words import Word, literal_word
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -102,6 +102,18 @@ def read_repository(parsed: Parsed, draft: Draft) -> None:
         use_repository(draft, operand.word, operand.at)
     for index, value in parsed.values("--repo", "--bundle-uri"):
         use_repository(draft, value, index)
+
+
+def read_push(parsed: Parsed, draft: Draft) -> None:
+    """To a folder, or a name for what is no commit: from there all can be printed."""
+    read_repository(parsed, draft)
+    words = [operand.word for operand in parsed.operands]
+    folders = words[:1] + [value for _, value in parsed.values("--repo")]
+    draft.tracked += [Tracked(if_there=word) for word in folders if word.literal not in (None, ".")]
+    for word in words[1:]:
+        source = (word.literal or "").lstrip("+").rpartition(":")[0]
+        if ":" in source or OBJECT_ID.fullmatch(source):
+            draft.tracked.append(Tracked())
 
 
 def read_clone(parsed: Parsed, draft: Draft) -> None:

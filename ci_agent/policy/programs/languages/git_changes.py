@@ -28,9 +28,12 @@ def read_checkout(parsed: Parsed, draft: Draft) -> None:
         # Git never takes it for a file: where both are there, it asks which is meant.
         words = words[1:]
     names_files_alone = parsed.dash_dash is not None and len(words) == len(parsed.operands)
-    _restore(draft, words, changed=names_files_alone or _is_path(parsed.operands[:1]))
+    by_index = names_files_alone or _is_path(parsed.operands[:1])
+    _restore(draft, words, changed=by_index)
+    if words and not by_index:
+        _overwrite(draft, words)
     if not _is_path(parsed.operands[:1]) and _moves(parsed):
-        draft.tracked.append(Tracked("write"))
+        _move(parsed, draft)
 
 
 def _is_path(operands: Sequence[Operand]) -> bool:
@@ -41,7 +44,20 @@ def _is_path(operands: Sequence[Operand]) -> bool:
 def read_switch(parsed: Parsed, draft: Draft) -> None:
     """As `checkout`, of branches alone."""
     if _moves(parsed):
-        draft.tracked.append(Tracked("write"))
+        _move(parsed, draft)
+
+
+def _move(parsed: Parsed, draft: Draft) -> None:
+    draft.tracked.append(Tracked("write"))
+    if parsed.has(*_FORCED):
+        _overwrite(draft, ())
+
+
+def _overwrite(draft: Draft, words: Sequence[Word]) -> None:
+    """What the commit holds takes the place of files that are not tracked now."""
+    found = Draft()
+    _use_aside(found, words, ("write",), ADDABLE)
+    draft.untracked += [use._replace(in_place=True) for use in found.untracked]
 
 
 def _moves(parsed: Parsed) -> bool:
@@ -61,7 +77,10 @@ def read_restore(parsed: Parsed, draft: Draft) -> None:
     if parsed.surely("-S", "--staged") and not parsed.has("-W", "--worktree"):
         return
     by_index = not parsed.has("-S", "--staged", "-s", "--source")
-    _restore(draft, [operand.word for operand in parsed.operands], changed=by_index)
+    words = [operand.word for operand in parsed.operands]
+    _restore(draft, words, changed=by_index)
+    if words and not by_index:
+        _overwrite(draft, words)
     if parsed.has("--pathspec-from-file") or not parsed.operands:
         draft.tracked.append(Tracked("write"))
 
@@ -79,6 +98,7 @@ def read_reset(parsed: Parsed, draft: Draft) -> None:
     """Alone, and with `--soft`, it leaves the files as they are."""
     if parsed.has("--hard", "--merge", "--keep"):
         draft.tracked.append(Tracked("write"))
+        _overwrite(draft, ())
 
 
 def read_merge(parsed: Parsed, draft: Draft) -> None:
