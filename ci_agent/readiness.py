@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Final, Literal, TypeAlias
 
 from ci_agent.cancellation import CancelToken
+from ci_agent.chosen_workspace import holds_home, refuse_whole_machine
 from ci_agent.ci_services.environment import detect_ci, runner_command_files
 from ci_agent.errors import CIAgentError, ToolError
 from ci_agent.process import child_environment, open_processes
@@ -56,7 +57,7 @@ def check_readiness(wanted: Wanted) -> Iterator[Check]:
     """Each check as it is done. Nothing is written, and no model is asked anything."""
     version = ".".join(map(str, sys.version_info[:3]))
     yield Check("python", "ok" if sys.version_info >= (3, 11) else "missing", f"Python {version}")
-    yield _workspace(wanted.workspace)
+    yield from _workspace(wanted)
     yield _bash(wanted)
     yield _program("git", wanted.environment, "commands and git:REV:PATH need it", "warning")
     yield _program("rg", wanted.environment, "without ripgrep grep takes longer", "warning")
@@ -70,14 +71,20 @@ def would_start(checks: list[Check]) -> bool:
     return all(check.status != "missing" for check in checks)
 
 
-def _workspace(folder: str) -> Check:
+def _workspace(wanted: Wanted) -> Iterator[Check]:
     try:
-        root = open_workspace(folder).root
+        root = open_workspace(wanted.workspace).root
+        refuse_whole_machine(wanted.workspace)
     except CIAgentError as error:
-        return Check("workspace", "missing", str(error))
-    if not os.access(root, os.W_OK):
-        return Check("workspace", "warning", f"{root} cannot be written to: only a policy that reads can be used")
-    return Check("workspace", "ok", f"{root} can be written to")
+        yield Check("workspace", "missing", str(error))
+        return
+    if os.access(root, os.W_OK):
+        yield Check("workspace", "ok", f"{root} can be written to")
+    else:
+        yield Check("workspace", "warning", f"{root} cannot be written to: only a policy that reads can be used")
+    warning = holds_home(wanted.workspace, wanted.environment)
+    if warning is not None:
+        yield Check("workspace", "warning", warning)
 
 
 def _bash(wanted: Wanted) -> Check:

@@ -14,7 +14,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("json_types",),
     ("cancellation", "errors", "messages", "secret_names", "spelling", "steering_names", "urls"),
     ("exit_codes", "own_environment", "terminal", "text_files", "tool", "workspace"),
-    ("git_files", "github_event", "hooks", "prompts", "provider", "sandbox", "strict_yaml"),
+    ("chosen_workspace", "git_files", "github_event", "hooks", "prompts", "provider", "sandbox", "strict_yaml"),
     ("call_summary", "events", "spawn"),
     ("agent", "process"),
     ("policy", "providers", "tools", "transcript"),

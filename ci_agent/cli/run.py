@@ -9,6 +9,7 @@ from typing import Any, get_args
 import click
 
 from ci_agent.cancellation import CancelToken
+from ci_agent.chosen_workspace import holds_home, refuse_whole_machine
 from ci_agent.ci_services.environment import detect_ci
 from ci_agent.ci_services.github_step import Published, action_hint, publish
 from ci_agent.ci_services.log_sections import folded
@@ -61,7 +62,13 @@ class _RunCommand(PublishingCommand, GroupedCommand):
 @option("--policy", metavar="NAME|FILE", required=True, help="A shipped policy's name, or a policy file.")
 @model_options
 @option("--trust-head", is_flag=True, help="Take task, policy and prompts from a pull request's checkout.")
-@option("--workspace", metavar="DIR", default=".", show_default=True, help="The folder that tools may touch.")
+@option(
+    "--workspace",
+    metavar="DIR",
+    default=".",
+    show_default=True,
+    help="The folder that tools may touch; the whole machine only as --workspace /.",
+)
 @option("--tools", metavar="NAME,NAME", help="Offer these tools alone.")
 @option("--max-turns", type=COUNT, help="Turns. [default: 100]")
 @option("--max-tool-calls", type=COUNT, help="Tool calls. [default: 1000]")
@@ -143,6 +150,10 @@ def run_command(**flags: Any) -> int:
     """
     for problem in misspelt_variables(click.get_current_context().command, given_environment()):
         click.echo(f"warning: {printable(problem)}", err=True)
+    refuse_whole_machine(flags["workspace"])
+    warning = holds_home(flags["workspace"], given_environment())
+    if warning is not None:
+        click.echo(f"warning: {printable(warning)}", err=True)
     with open_schedule(flags, given_environment()) as schedule:
         return _scheduled_run(flags, schedule)
 
