@@ -72,7 +72,7 @@ _NOTHING: Final = NetRule(hosts=None, schemes=None, ports=None, methods=None)
 
 def compile_net(rule: Rule) -> NetRule:
     """ValueError for a host, scheme, port or method that is none."""
-    if all(part is None for part in (rule.host, rule.scheme, rule.port, rule.method)):
+    if (rule.host, rule.scheme, rule.port, rule.method) == (None, None, None, None):
         return _NOTHING
     return NetRule(
         hosts=None if rule.host is None else host_set([parse_host_pattern(text) for text in rule.host]),

@@ -111,9 +111,12 @@ def _rule(model: RuleModel, source: str) -> Rule:
     )
 
 
+_NO_EXAMPLES: Final = Examples()
+
+
 def _examples(model: RuleModel) -> Examples:
     if model.examples is None:
-        return Examples()
+        return _NO_EXAMPLES
     return Examples(_tuple(model.examples.match) or (), _tuple(model.examples.no_match) or ())
 
 

@@ -94,14 +94,13 @@ def parse_has_token(text: str) -> TokenPattern:
     return token
 
 
-@lru_cache(maxsize=16_384)
+@lru_cache(maxsize=1024)
 def _token(text: str) -> TokenPattern:
-    """Each is asked for twice: when the file is checked, and when its rules are compiled."""
     if text == REST:
         raise ValueError("`**` is no token of its own here")
-    alternatives = tuple(dict.fromkeys(parse_wildcards(text)))
-    literals = frozenset(wild.literal for wild in alternatives if wild.literal is not None)
-    wildcards = tuple(wild for wild in alternatives if wild.literal is None)
+    alternatives = parse_wildcards(text)
+    literals = frozenset([wild.literal for wild in alternatives if wild.literal is not None])
+    wildcards = tuple([wild for wild in alternatives if wild.literal is None])
     return TokenPattern(text, alternatives, literals, wildcards)
 
 

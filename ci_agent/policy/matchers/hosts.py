@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Generic, TypeAlias, TypeVar
 
@@ -45,8 +46,12 @@ class NetworkIndex(Generic[Payload]):
                 yield from alike.get(int(address) >> free_bits, ())
 
 
+@lru_cache(maxsize=16_384)
 def parse_host_pattern(text: str) -> HostPattern:
-    """`docs.python.org`, `*.example.com`, `**`, `127.0.0.1`, `10.0.0.0/8`, `[::1]`; ValueError for anything else."""
+    """`docs.python.org`, `*.example.com`, `**`, `127.0.0.1`, `10.0.0.0/8`, `[::1]`; ValueError for anything else.
+
+    Each is asked for twice: when the file is checked, and when its rules are compiled.
+    """
     if text == "**":
         return HostPattern(text)
     if text == "*":

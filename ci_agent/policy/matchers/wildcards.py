@@ -66,8 +66,8 @@ def wildcard(text: str) -> Wildcard:
 
 
 def parse_wildcards(pattern: str) -> tuple[Wildcard, ...]:
-    """A pattern's alternatives; ValueError as for `expand`."""
-    return tuple(wildcard(text) for text in expand(pattern))
+    """A pattern's alternatives, each once; ValueError as for `expand`."""
+    return tuple([wildcard(text) for text in dict.fromkeys(expand(pattern))])
 
 
 def expand(pattern: str) -> tuple[str, ...]:
