@@ -12,6 +12,7 @@ from ci_agent.policy.words import Word, literal_word
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
 _OTHER_NAME = "a program under another name may do something else"
+_PRINTING_TOOLS = frozenset({"memcheck", "helgrind", "drd", "lackey", "none"})
 _PLAIN_WORD = re.compile(r"[A-Za-z0-9_./:=@%+,-]+")
 _PLAIN_TEXT = re.compile(r"[A-Za-z0-9_ \t./:=@%+,-]*")
 """Text that `env -S` splits at blanks and leaves alone otherwise."""
@@ -105,6 +106,27 @@ def read_command(parsed: Parsed, draft: Draft) -> None:
     if parsed.has("-v", "-V"):
         draft.commands.clear()
     draft.transparent = bool(draft.commands)
+
+
+def read_setarch(parsed: Parsed, draft: Draft) -> None:
+    """The name of a machine comes first or not at all; options may stand behind it."""
+    words = [operand.word for operand in parsed.operands]
+    if not parsed.options:
+        words = words[1:]
+        while words and (words[0].literal or "")[:1] == "-":
+            words = words[1:]
+    draft.run(words)
+
+
+def read_measured(parsed: Parsed, draft: Draft) -> None:
+    """`perf record`, and tools of valgrind: what they find goes to a file of a name of theirs."""
+    tools = [value.literal for _, value in parsed.values("--tool")]
+    records = parsed.called is not None and parsed.called.literal == "record"
+    if records and not parsed.has("-o", "--output"):
+        draft.use("write", literal_word("perf.data"))
+        draft.use("write", literal_word("perf.data.old"))
+    if any(tool not in _PRINTING_TOOLS for tool in tools):
+        draft.use("write", literal_word("."))
 
 
 def read_jobs(parsed: Parsed, draft: Draft) -> None:
