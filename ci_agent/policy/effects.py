@@ -99,8 +99,6 @@ class Effects(NamedTuple):
     """Words that name a file whose code will run, each with where in the word its path begins."""
     anything: tuple[Word, ...] = ()
     """Words of which nobody knows whether they name files; none looks like a way out of the workspace."""
-    known: bool = True
-    """False: no profile; operands that look like a way out of the workspace were taken for files."""
     tracked: tuple[Tracked, ...] = ()
     """No rule need reach them, but one that forbids what is done to a file that is tracked forbids the command."""
     untracked: tuple[FileUse, ...] = ()
@@ -108,7 +106,9 @@ class Effects(NamedTuple):
     elsewhere: tuple[Word | None, ...] = ()
     """Folders, besides the present one, in which what it starts may work, and what `anything` names may lie; None: any
     folder that holds a package."""
-    tried: int = 1
-    """How many combinations of a loop's values were looked at one by one."""
     problem: str | None = None
     """Why the effects cannot be known (an unknown word where an option would matter); the call is then denied."""
+    known: bool = True
+    """False: no profile; operands that look like a way out of the workspace were taken for files."""
+    tried: int = 1
+    """How many combinations of a loop's values were looked at one by one."""

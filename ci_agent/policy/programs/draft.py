@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from ci_agent.policy.effects import Effects, FileEffect, FileUse, InnerCommand, Tracked, UrlUse
 from ci_agent.policy.programs.options import tail
@@ -20,25 +19,26 @@ _VERSION = re.compile(
 _PLAIN_NAME = re.compile(r"@?[A-Za-z0-9][A-Za-z0-9_@:,-]*(?:;verbosity=[a-z]+)?")
 
 
-@dataclass(slots=True)
 class Draft:
-    input_names: tuple[Word, ...] | None = None
-    """What is known of the lines on standard input: paths of files at or beneath these; None: nothing."""
-    files: list[FileUse] = field(default_factory=list)
-    urls: list[UrlUse] = field(default_factory=list)
-    commands: list[InnerCommand] = field(default_factory=list)
-    scripts: list[Word] = field(default_factory=list)
-    hazards: dict[int, str] = field(default_factory=dict)
-    looked_through: list[int] = field(default_factory=list)
-    may_be_options: list[int] = field(default_factory=list)
-    code: list[tuple[int, int]] = field(default_factory=list)
-    tracked: list[Tracked] = field(default_factory=list)
-    untracked: list[FileUse] = field(default_factory=list)
-    anything: list[Word] = field(default_factory=list)
-    elsewhere: list[Word | None] = field(default_factory=list)
-    transparent: bool = False
-    folder: Word | None = None
-    problem: str | None = None
+    def __init__(self, input_names: tuple[Word, ...] | None = None) -> None:
+        """`input_names`: what is known of the lines on standard input, paths of files at or beneath these; None:
+        nothing."""
+        self.input_names = input_names
+        self.files: list[FileUse] = []
+        self.urls: list[UrlUse] = []
+        self.commands: list[InnerCommand] = []
+        self.scripts: list[Word] = []
+        self.hazards: dict[int, str] = {}
+        self.looked_through: list[int] = []
+        self.may_be_options: list[int] = []
+        self.code: list[tuple[int, int]] = []
+        self.tracked: list[Tracked] = []
+        self.untracked: list[FileUse] = []
+        self.anything: list[Word] = []
+        self.elsewhere: list[Word | None] = []
+        self.transparent = False
+        self.folder: Word | None = None
+        self.problem: str | None = None
 
     def use(  # noqa: PLR0913 - most by name
         self,
@@ -55,7 +55,7 @@ class Draft:
             in_place = in_place or (effect == "write" and not recursive and not into)
             self._use_beneath(FileUse(effect, path, recursive=True, in_place=in_place))
         elif effect == "delete" or not reaches_no_file(path):
-            self.files.append(FileUse(effect, path, recursive, selection, tuple(into), in_place=in_place))
+            self.files.append(FileUse(effect, path, recursive, selection, tuple(into), (), False, in_place))
 
     def write_whole(self, path: Word, contents: Sequence[Word] = (), *, in_place: bool = False) -> None:
         """Write all beneath a path: with what lies in these folders, or only what is there."""
@@ -106,22 +106,23 @@ class Draft:
     def finished(self) -> Effects:
         if self.folder is not None:
             self._start_in(self.folder)
+        # By position: to make a named tuple by so many names takes several times as long.
         return Effects(
-            files=tuple(self.files),
-            urls=tuple(self.urls),
-            commands=tuple(self.commands),
-            scripts=tuple(self.scripts),
-            hazards=tuple(sorted(self.hazards.items())),
-            looked_through=tuple(self.looked_through),
-            transparent=self.transparent and not self.hazards,
-            folder=self.folder,
-            may_be_options=tuple(self.may_be_options),
-            code=tuple(self.code),
-            anything=tuple(self.anything),
-            elsewhere=tuple(self.elsewhere),
-            tracked=tuple(self.tracked),
-            untracked=tuple(self.untracked),
-            problem=self.problem,
+            tuple(self.files),
+            tuple(self.urls),
+            tuple(self.commands),
+            tuple(self.scripts),
+            tuple(sorted(self.hazards.items())) if self.hazards else (),
+            tuple(self.looked_through),
+            self.transparent and not self.hazards,
+            self.folder,
+            tuple(self.may_be_options),
+            tuple(self.code),
+            tuple(self.anything),
+            tuple(self.tracked),
+            tuple(self.untracked),
+            tuple(self.elsewhere),
+            self.problem,
         )
 
 

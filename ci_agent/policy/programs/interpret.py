@@ -25,7 +25,7 @@ from ci_agent.policy.programs.load import find_profile
 from ci_agent.policy.programs.operands import apply_operands
 from ci_agent.policy.programs.options import Found, Parsed, begins_option
 from ci_agent.policy.programs.packages import use_package, use_repository_name
-from ci_agent.policy.programs.profile import HAZARDS
+from ci_agent.policy.programs.profile import HAZARDS, Meaning
 from ci_agent.policy.programs.together import together
 from ci_agent.policy.programs.unprofiled import without_profile
 from ci_agent.policy.words import Word, literal_word
@@ -136,7 +136,7 @@ def _interpret(words: tuple[Word, ...], input_names: tuple[Word, ...] | None) ->
     if not levels:
         installed = _installed(words[0])
         return without_profile(words) if installed is None else _as(installed, words, input_names)
-    draft = Draft(input_names=input_names)
+    draft = Draft(input_names)
     for level in levels:
         _apply(level, draft, last=level is levels[-1])
     if levels[0].profile.name in _OF_PACKAGES:
@@ -209,12 +209,7 @@ def _apply_unknown_subcommand(parsed: Parsed, draft: Draft) -> None:
 
 def _apply_option(found: Found, draft: Draft) -> None:
     option, value, index = found.option, found.value, found.at
-    harmless = value is not None and (
-        (option.meaning == "write" and reaches_no_file(value))
-        or (option.meaning == "plugin" and is_plain_name(value))
-        or (option.meaning == "version" and is_version(value))
-    )
-    if option.why is not None and not harmless:
+    if option.why is not None and not (value is not None and _is_harmless(option.meaning, value)):
         draft.hazard(index, option.why)
     if option.meaning in ("look", "look_folder"):
         draft.looked_through += [index] if found.value_index is None else [index, found.value_index]
@@ -226,8 +221,18 @@ def _apply_option(found: Found, draft: Draft) -> None:
             draft.code.append((index if found.value_index is None else found.value_index, found.value_offset))
 
 
+def _is_harmless(meaning: Meaning, value: Word) -> bool:
+    return (
+        (meaning == "write" and reaches_no_file(value))
+        or (meaning == "plugin" and is_plain_name(value))
+        or (meaning == "version" and is_version(value))
+    )
+
+
 def _apply_value(found: Found, value: Word, draft: Draft) -> None:
     match found.option.meaning:
+        case "data" | "code" | "reach" | "look" | "recursive" | "in_place" | "target":
+            pass
         case "list" | "read" | "write" | "delete" as effect:
             draft.use(effect, value)
         case "load" | "names":
@@ -244,8 +249,6 @@ def _apply_value(found: Found, value: Word, draft: Draft) -> None:
             draft.work_in(value)
         case "anything" | "unlisted" | "run" | "config" | "plugin" | "version":
             use_anything(draft, value)
-        case "data" | "code" | "reach" | "look" | "recursive" | "in_place" | "target":
-            pass
         case _:
             assert_never(found.option.meaning)
 

@@ -13,7 +13,7 @@ SYSTEM_FOLDERS = frozenset({"/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr
 
 def program_name(word: Word) -> str | None:
     """The base name by which the profile is found; None: it has a path of its own, or is not known."""
-    if word.literal is None:
+    if word.kind != "literal":
         return None
     folder, slash, name = word.text.rpartition("/")
     return name if not slash or folder in SYSTEM_FOLDERS else None
@@ -28,6 +28,8 @@ def parse_levels(words: Sequence[Word]) -> list[Parsed]:
     while profile is not None:
         parsed = parse(profile, words, start)
         levels.append(parsed)
+        if not profile.commands and not profile.delegates:
+            break
         value = _taken_for_a_subcommand(parsed)
         if value is None:
             profile, start = _subcommand(parsed)

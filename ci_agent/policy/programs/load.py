@@ -6,7 +6,7 @@ ready before `tomllib` is imported; a test holds the two against each other.
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
@@ -63,6 +63,7 @@ class _Index(NamedTuple):
     """Section name (or "" for programs) to the names directly under it, each with its section."""
 
 
+@lru_cache(maxsize=512)
 def find_profile(program: str) -> Profile | None:
     """The profile of a program by its base name; None when there is none."""
     section = _index().names[""].get(program)

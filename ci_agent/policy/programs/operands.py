@@ -1,6 +1,6 @@
 """Gives each operand its role, and adds what the role means."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 
 from ci_agent.policy.effects import FileEffect, UrlUse
 from ci_agent.policy.programs.copies import use_target
@@ -32,6 +32,9 @@ _FILE_EFFECTS: Mapping[Role, tuple[FileEffect, ...]] = {
     "rewrite": ("read", "write"),
 }
 
+_NOTHING_MORE: frozenset[Role] = frozenset(("data", "pattern", "list", "read", "write", "delete", "move", "rewrite"))
+"""Roles that mean nothing beyond the file that they name, if any."""
+
 _HAZARDS: Mapping[Role, str] = {
     "out": HAZARDS["write"],
     "load": "runs the commands in the file",
@@ -43,13 +46,15 @@ _HAZARDS: Mapping[Role, str] = {
 def apply_operands(parsed: Parsed, draft: Draft) -> None:
     meanings = {found.option.meaning for found in parsed.options}
     recursive = parsed.profile.recurses or ("recursive" in meanings and any(map(_recurses, parsed.options)))
-    dry = parsed.dry
-    selection = selection_for(parsed)
-    assigned = list(_assign(parsed, recursive, "target" in meanings))
+    assigned = _assign(parsed, recursive, "target" in meanings)
     sources = [operand.word for role, operand in assigned if role in ("read", "move")]
-    for found in parsed.options:
-        if found.option.meaning == "target" and found.value is not None:
-            use_target(parsed, draft, found.value, sources, recursive)
+    if "target" in meanings:
+        _use_targets(parsed, draft, sources, recursive)
+    if not assigned:
+        return
+    dry = parsed.dry
+    reads: Role = "list" if parsed.surely(*parsed.profile.lists) else "rewrite" if "in_place" in meanings else "read"
+    selection = selection_for(parsed)
     for role, operand in assigned:
         if role == "command":
             draft.run([following.word for following in parsed.operands if following.at >= operand.at])
@@ -57,9 +62,7 @@ def apply_operands(parsed: Parsed, draft: Draft) -> None:
         if role == "write" and sources and not dry:
             use_target(parsed, draft, operand.word, sources, recursive)
             continue
-        changed: Role = "rewrite" if role == "read" and "in_place" in meanings else role
-        if role == "read" and parsed.surely(*parsed.profile.lists):
-            changed = "list"
+        changed = reads if role == "read" else role
         for effect in _FILE_EFFECTS.get(changed, ()):
             if dry and effect in ("write", "delete"):
                 continue
@@ -69,7 +72,14 @@ def apply_operands(parsed: Parsed, draft: Draft) -> None:
             draft.use(effect, operand.word, beneath, selection=selection, in_place=in_place)
         if changed != role:
             use_backup(parsed, draft, operand.word)
-        _apply_role(changed, operand, parsed, draft)
+        if changed not in _NOTHING_MORE:
+            _apply_role(changed, operand, parsed, draft)
+
+
+def _use_targets(parsed: Parsed, draft: Draft, sources: Sequence[Word], recursive: bool) -> None:
+    for found in parsed.options:
+        if found.option.meaning == "target" and found.value is not None:
+            use_target(parsed, draft, found.value, sources, recursive)
 
 
 def use_backup(parsed: Parsed, draft: Draft, word: Word) -> None:
@@ -90,7 +100,7 @@ def _recurses(found: Found) -> bool:
     return asked and (found.value is None or found.value.literal not in ("read", "skip"))
 
 
-def _assign(parsed: Parsed, recursive: bool, has_target: bool) -> Iterator[tuple[Role, Operand]]:
+def _assign(parsed: Parsed, recursive: bool, has_target: bool) -> list[tuple[Role, Operand]]:
     profile, operands = parsed.profile, parsed.operands
     leading, trailing = profile.operands.leading, profile.operands.trailing
     if leading and parsed.has(*profile.instead):
@@ -100,15 +110,9 @@ def _assign(parsed: Parsed, recursive: bool, has_target: bool) -> Iterator[tuple
     middle = profile.operands.repeated or "anything"
     alone = profile.alone or (profile.alone_recursive if recursive else None)
     if alone is not None and len(operands) <= len(leading):
-        yield middle, Operand(literal_word(alone), -1)
-    ends = max(len(operands) - len(trailing), len(leading) + 1)
-    for position, operand in enumerate(operands):
-        if position < len(leading):
-            yield leading[position], operand
-        elif position < ends:
-            yield middle, operand
-        else:
-            yield trailing[position - ends], operand
+        return [(middle, Operand(literal_word(alone), -1)), *zip(leading, operands, strict=False)]
+    between = max(len(operands) - len(leading) - len(trailing), 1)
+    return list(zip((*leading, *[middle] * between, *trailing), operands, strict=False))
 
 
 def _use_code(draft: Draft, operand: Operand) -> None:

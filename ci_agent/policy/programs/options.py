@@ -59,12 +59,12 @@ class Parsed:
     """The index of the word behind the program's name, or the subcommand's."""
     called: Word | None = None
     """That name as it is written."""
-    options: list[Found] = field(default_factory=list)
-    operands: list[Operand] = field(default_factory=list)
+    options: list[Found] = field(default_factory=list, init=False)
+    operands: list[Operand] = field(default_factory=list, init=False)
     dash_dash: int | None = None
     """The index of the `--` that ends the options."""
-    may_be_options: list[int] = field(default_factory=list)
-    disguised: list[tuple[int, str]] = field(default_factory=list)
+    may_be_options: list[int] = field(default_factory=list, init=False)
+    disguised: list[tuple[int, str]] = field(default_factory=list, init=False)
     """Values that look like options of consequence: where they stand, and what they would do."""
     problem: str | None = None
 
@@ -74,7 +74,9 @@ class Parsed:
 
     def surely(self, *names: str) -> bool:
         """As `has`, and nothing takes it back: neither a value (`--check=false`) nor a later `--no-check`."""
-        given = [found for found in self.options if found.option.name in names] if self.options else []
+        if not (names and self.options):
+            return False
+        given = [found for found in self.options if found.option.name in names]
         plain = all(found.value is None or found.option.arity != "bare" for found in given)
         plain = plain and not any(map(self._may_be_value, given))
         return bool(given) and plain and not self.has(*(f"--no-{name[2:]}" for name in names if name[:2] == "--"))
@@ -105,15 +107,14 @@ def parse(profile: Profile, words: Sequence[Word], start: int) -> Parsed:
     parsed = Parsed(profile, start, words[start - 1] if start else None)
     first_only = not profile.syntax.permutes or bool(profile.commands)
     has_options, delegates = profile.syntax.options, profile.delegates
-    position = start
-    if profile.bundled:
-        position = _read_bundle(parsed, words, position)
-    while position < len(words):
+    position = _read_bundle(parsed, words, start) if profile.bundled else start
+    end = len(words)
+    while position < end:
         word = words[position]
         if delegates and parsed.options and parsed.options[-1].option.name in delegates:
             break
-        if word.kind != "literal" or word.text[:1] in ("-", "+"):
-            if has_options and word.literal == "--":
+        if has_options and (word.kind != "literal" or word.text.startswith(("-", "+"))):
+            if word.literal == "--":
                 parsed.dash_dash = position
                 position += 1
                 break
@@ -124,7 +125,8 @@ def parse(profile: Profile, words: Sequence[Word], start: int) -> Parsed:
         position += 1
         if first_only:
             break
-    parsed.operands += [Operand(words[i], i) for i in range(position, len(words))]
+    if position < end:
+        parsed.operands += map(Operand, words[position:], range(position, end))
     _refuse_splitting(parsed)
     return parsed
 
@@ -160,8 +162,8 @@ def _matters(profile: Profile) -> bool:
 
 def _is_option(parsed: Parsed, word: Word, index: int) -> bool:
     profile = parsed.profile
-    if not profile.syntax.options:
-        return False
+    if word.kind == "literal":
+        return _is_like_option(profile, word.text)
     if word.kind == "choice":
         if any(begins_option(profile, choice) is not False for choice in word.choices):
             _doubt(parsed, word)
@@ -191,7 +193,7 @@ def begins_option(profile: Profile, word: Word) -> bool | None:
 
 
 def _is_like_option(profile: Profile, text: str) -> bool:
-    return (profile.plus and text.startswith("+")) or (text.startswith("-") and text != "-")
+    return (text.startswith("-") and text != "-") or (profile.plus and text.startswith("+"))
 
 
 def _doubt(parsed: Parsed, word: Word) -> None:
@@ -212,7 +214,7 @@ def _read_option(parsed: Parsed, words: Sequence[Word], index: int) -> int:
     text = word.prefix if word.kind == "unknown" else word.text
     name, equals, _ = text.partition("=")
     profile = parsed.profile
-    exact = not _blurred(word, name, equals)
+    exact = word.kind == "literal" or not _blurred(word, name, equals)
     if not text.startswith("--") and profile.syntax.clusters and not _is_whole(profile, name):
         return _read_cluster(parsed, words, index, text)
     if not exact:
@@ -221,7 +223,7 @@ def _read_option(parsed: Parsed, words: Sequence[Word], index: int) -> int:
     option, attached = lookup(profile, name)
     begins = attached if attached is not None else len(name) + 1 if equals else None
     value = None if begins is None else tail(word, begins)
-    return _add(parsed, words, Found(option, name, index, value, value_offset=begins or 0))
+    return _add(parsed, words, Found(option, name, index, value, None, begins or 0))
 
 
 def _is_whole(profile: Profile, name: str) -> bool:
@@ -230,10 +232,8 @@ def _is_whole(profile: Profile, name: str) -> bool:
 
 
 def _blurred(word: Word, name: str, equals: str) -> bool:
-    """The name of the option is not certain."""
-    if word.kind == "unknown":
-        return not equals
-    return word.kind == "glob" and not _GLOB_SPECIALS.isdisjoint(name)
+    """The name of the option is not certain, in a word that is no literal."""
+    return not equals if word.kind == "unknown" else not _GLOB_SPECIALS.isdisjoint(name)
 
 
 def _add(parsed: Parsed, words: Sequence[Word], found: Found) -> int:
@@ -283,16 +283,17 @@ def _read_cluster(parsed: Parsed, words: Sequence[Word], index: int, text: str) 
     while position < len(text):
         name = text[0] + text[position]
         position += 1
-        noted[name] = noted.get(name, 0) + 1
-        if noted[name] > _MAX_REPEATS:
+        times = noted.get(name, 0)
+        if times == _MAX_REPEATS:
             continue
+        noted[name] = times + 1
         if profile.numeric and text[position - 1].isdigit():
             parsed.options.append(Found(Option(name, "bare", "data"), name, index))
             continue
         option = profile.options.get(name) or unlisted(profile, name)
-        if option.arity in ("takes", "takes_two") or (option.arity == "may_take" and option.name in profile.options):
+        if option.arity != "bare" and (option.arity != "may_take" or option.name in profile.options):
             rest = tail(word, position) if position < len(text) or word.kind == "unknown" else None
-            return _add(parsed, words, Found(option, name, index, rest, value_offset=position))
+            return _add(parsed, words, Found(option, name, index, rest, None, position))
         parsed.options.append(Found(option, name, index))
     if word.kind == "unknown":
         _doubt(parsed, word)

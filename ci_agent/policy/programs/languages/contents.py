@@ -11,10 +11,14 @@ from ci_agent.policy.programs.pathspecs import OBJECT_ID, WORK_TREE
 from ci_agent.policy.programs.profile import Prints
 from ci_agent.policy.shell.printed_words import HASH
 
-_PATCH = ("-p", "-u", "--patch", "-U", "--unified", "--patch-with-raw", "--patch-with-stat", "--binary", "--check")
-_PATCH_TOO = ("--word-diff", "--word-diff-regex", "--color-words", "--cc", "-c", "-m", "--dd", "--remerge-diff", "-L")
-_SUMMARY = ("--stat", "--shortstat", "--numstat", "--dirstat", "--name-only", "--name-status", "--raw", "--summary")
-_SUMMARY_TOO = ("--compact-summary", "--cumulative", "--dirstat-by-file", "-X", "-s", "--no-patch", "--quiet")
+_PATCH = (
+    *("-p", "-u", "--patch", "-U", "--unified", "--patch-with-raw", "--patch-with-stat", "--binary", "--check"),
+    *("--word-diff", "--word-diff-regex", "--color-words", "--cc", "-c", "-m", "--dd", "--remerge-diff", "-L"),
+)
+_SUMMARY = (
+    *("--stat", "--shortstat", "--numstat", "--dirstat", "--name-only", "--name-status", "--raw", "--summary"),
+    *("--compact-summary", "--cumulative", "--dirstat-by-file", "-X", "-s", "--no-patch", "--quiet"),
+)
 _OF_CHANGES = frozenset(
     {"-p", "-u", "--patch", "-U", "--unified", "--stat", "--shortstat", "--numstat", "--summary", "--compact-summary"}
     | {"--color", "--no-color", "--word-diff", "--color-words", "-w", "-b", "--ignore-all-space"}
@@ -83,9 +87,9 @@ def _compares_with_index(parsed: Parsed) -> bool:
 def _prints(parsed: Parsed, prints: Prints) -> bool:
     match prints:
         case "patch":
-            return parsed.has(*_PATCH, *_PATCH_TOO) or not parsed.surely(*_SUMMARY, *_SUMMARY_TOO)
+            return parsed.has(*_PATCH) or not parsed.surely(*_SUMMARY)
         case "patch_if_asked":
-            return parsed.has(*_PATCH, *_PATCH_TOO, "--diff-merges")
+            return parsed.has(*_PATCH, "--diff-merges")
         case "hunks_if_asked":
             return parsed.has(*_HUNKS)
         case "lines":
