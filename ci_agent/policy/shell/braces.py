@@ -23,7 +23,7 @@ class BraceError(Exception):
 
 def may_expand(word: SourceWord) -> bool:
     """Whether any brace expansion can take place in the word."""
-    text = "".join(part.text for part in word.parts if isinstance(part, Text) and not part.quoted)
+    text = "".join([part.text for part in word.parts if isinstance(part, Text) and not part.quoted])
     return "{" in text and ("," in text or ".." in text)
 
 

@@ -41,13 +41,6 @@ class Surroundings(NamedTuple):
     """Every text that a command may print in a folder, as far as the disk tells."""
 
 
-class _Piece(NamedTuple):
-    """A stretch of a word whose text is known; what is not quoted may be split and matched."""
-
-    text: str
-    quoted: bool
-
-
 class _Unknown(NamedTuple):
     splits: bool
     stand_ins: tuple[str, ...] = ()
@@ -66,7 +59,8 @@ class _Several(NamedTuple):
     be split."""
 
 
-_Value = _Piece | _Unknown | _Several
+_Value = Text | _Unknown | _Several
+"""Of a stretch of a word; what of a text is not quoted may be split and matched."""
 
 
 def expand_word(word: SourceWord, around: Surroundings) -> list[Word]:
@@ -97,9 +91,10 @@ def _expand_parts(parts: Sequence[Part], span: Span, around: Surroundings) -> li
     if (elements := _elements(parts, span, around)) is not None:
         return elements
     values = _evaluate(parts, around, quoted=False)
-    if all(isinstance(value, _Piece) for value in values):
-        return _split([value for value in values if isinstance(value, _Piece)], span)
-    if not any(isinstance(value, _Piece) and _may_split(value) for value in values):
+    texts = [value for value in values if isinstance(value, Text)]
+    if len(texts) == len(values):
+        return _split(texts, span)
+    if not any(isinstance(value, Text) and _may_split(value) for value in values):
         made = _combine(values, span, around)
         if made is not None:
             return [made]
@@ -108,7 +103,7 @@ def _expand_parts(parts: Sequence[Part], span: Span, around: Surroundings) -> li
 
 def _elements(parts: Sequence[Part], span: Span, around: Surroundings) -> list[Word] | None:
     """The words of `"${name[@]}"`, as far as they are known."""
-    *before, part = parts or (None,)
+    before, part = parts[:-1], parts[-1] if parts else None
     if not isinstance(part, Parameter) or not is_list(part) or not (part.quoted and part.plain):
         return None
     known = around.variables.elements(part.name.removesuffix("[@]"))
@@ -129,7 +124,7 @@ def _elements(parts: Sequence[Part], span: Span, around: Surroundings) -> list[W
 
 
 def _splits(values: list[_Value]) -> bool:
-    if any(_may_split(value) if isinstance(value, _Piece) else value.splits for value in values):
+    if any(_may_split(value) if isinstance(value, Text) else value.splits for value in values):
         known = _stand_ins(values)
         return not known or "" in known
     return False
@@ -139,7 +134,7 @@ def _stand_ins(values: list[_Value]) -> tuple[str, ...]:
     """What stands for a whole word; empty when a part of it may be anything, or be split."""
     options: list[tuple[str, ...]] = []
     for value in values:
-        if isinstance(value, _Piece) and not _may_split(value):
+        if isinstance(value, Text) and not _may_split(value):
             options.append((value.text,))
         elif isinstance(value, _Unknown) and value.stand_ins:
             options.append(value.stand_ins)
@@ -150,7 +145,7 @@ def _stand_ins(values: list[_Value]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map("".join, product(*options))))
 
 
-def _may_split(piece: _Piece) -> bool:
+def _may_split(piece: Text) -> bool:
     return not piece.quoted and (_ACTIVE.search(piece.text) is not None or _BLANKS.search(piece.text) is not None)
 
 
@@ -160,7 +155,7 @@ def _evaluate(parts: Sequence[Part], around: Surroundings, *, quoted: bool) -> l
     for index, part in enumerate(parts):
         if isinstance(part, Text):
             if part.quoted or "~" not in part.text:
-                values.append(_Piece(part.text, part.quoted))
+                values.append(part)
             else:
                 values += _expand_tilde(parts, index, around, assigns=quoted or _is_assignment(parts[0]))
         elif isinstance(part, Parameter):
@@ -220,11 +215,11 @@ def _expand_tilde(parts: Sequence[Part], index: int, around: Surroundings, *, as
             return [_Unknown(splits=False)]
         home = around.variables.literal("HOME")
         # To dash, an empty home folder is no word; to bash it is an empty one.
-        values.append(_Piece(home, quoted=True) if home else _Unknown(splits=around.variables.notes.posix))
+        values.append(Text(home, quoted=True) if home else _Unknown(splits=around.variables.notes.posix))
         text = text[1:]
     if assigns and (match := _TILDE_BEHIND.search(text)):
-        return [*values, _Piece(text[: match.end() - 1], quoted=False), _Unknown(splits=False)]
-    return [*values, _Piece(text, quoted=False)]
+        return [*values, Text(text[: match.end() - 1], quoted=False), _Unknown(splits=False)]
+    return [*values, Text(text, quoted=False)]
 
 
 def _evaluate_parameter(part: Parameter, around: Surroundings, *, quoted: bool) -> _Value:
@@ -252,7 +247,7 @@ def _evaluate_known(known: Known, around: Surroundings, quoted: bool) -> _Value:
     if len(known.choices) == 1 and (text := known.choices[0].literal) is not None:
         if not quoted and "\\" in text:
             return _Unknown(splits=True)
-        return _Piece(text, quoted)
+        return Text(text, quoted)
     names = any(word.literal is None for word in known.choices)
     if names and (known.folder != around.folder or around.folder is None):
         return _Unknown(splits=not quoted)
@@ -289,7 +284,7 @@ def _combine_several(values: list[_Value], span: Span, around: Surroundings) -> 
     """One word of several parts that each have a few spelled values."""
     options: list[tuple[str, ...]] = []
     for value in values:
-        if isinstance(value, _Piece):
+        if isinstance(value, Text):
             options.append((value.text,))
         elif isinstance(value, _Several) and all(word.literal is not None for word in value.choices):
             options.append(tuple(word.text for word in value.choices))
@@ -313,7 +308,7 @@ def _between(before: str, word: Word, behind: str, span: Span) -> Word:
 def _unknown(values: list[_Value], span: Span, around: Surroundings, *, splits: bool) -> Word:
     text = around.source[span[0] : span[1]]
     word = Word("unknown", text, span, prefix=_prefix(values), splits=splits, stand_ins=_stand_ins(values))
-    parts = [value for value in values if not isinstance(value, _Piece) or value.text not in ("", "./")]
+    parts = [value for value in values if not isinstance(value, Text) or value.text not in ("", "./")]
     if len(parts) != 1 or not isinstance(parts[0], _Unknown) or word.prefix not in ("", "./"):
         return word
     value = parts[0]
@@ -325,7 +320,7 @@ def _prefix(values: list[_Value]) -> str:
     """The text that the word certainly begins with."""
     known: list[str] = []
     for value in values:
-        if not isinstance(value, _Piece):
+        if not isinstance(value, Text):
             break
         stop = None if value.quoted else re.search(r"[*?\[ \t\n]", value.text)
         if stop is not None:
@@ -335,10 +330,10 @@ def _prefix(values: list[_Value]) -> str:
     return "".join(known)
 
 
-def _split(pieces: list[_Piece], span: Span) -> list[Word]:
+def _split(pieces: list[Text], span: Span) -> list[Word]:
     """Split what is not quoted at blanks. Text of the source holds none outside of quotes; values may."""
-    fields: list[list[_Piece]] = []
-    current: list[_Piece] = []
+    fields: list[list[Text]] = []
+    current: list[Text] = []
     for piece in pieces:
         if piece.quoted or not _BLANKS.search(piece.text):
             if piece.quoted or piece.text:
@@ -346,21 +341,21 @@ def _split(pieces: list[_Piece], span: Span) -> list[Word]:
             continue
         first, *rest = _BLANKS.split(piece.text)
         if first:
-            current.append(_Piece(first, quoted=False))
+            current.append(Text(first, quoted=False))
         for text in rest:
             if current:
                 fields.append(current)
-            current = [_Piece(text, quoted=False)] if text else []
+            current = [Text(text, quoted=False)] if text else []
     if current:
         fields.append(current)
     return [_match(field, span) for field in fields]
 
 
-def _match(pieces: list[_Piece], span: Span) -> Word:
+def _match(pieces: list[Text], span: Span) -> Word:
     """A glob when an unquoted character makes it one."""
-    shape = "".join("x" * len(piece.text) if piece.quoted else piece.text for piece in pieces)
+    shape = "".join(["x" * len(piece.text) if piece.quoted else piece.text for piece in pieces])
     if not _GLOB.search(shape):
-        return Word("literal", "".join(piece.text for piece in pieces), span)
+        return Word("literal", "".join([piece.text for piece in pieces]), span)
     special = _SPECIAL_IN_SET if "[" in shape else _SPECIAL
-    pattern = "".join(special.sub(r"\\\1", piece.text) if piece.quoted else piece.text for piece in pieces)
+    pattern = "".join([special.sub(r"\\\1", piece.text) if piece.quoted else piece.text for piece in pieces])
     return Word("glob", pattern, span)

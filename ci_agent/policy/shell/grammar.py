@@ -117,6 +117,8 @@ def _read_time(reader: Reader) -> None:
 def _read_stage(reader: Reader) -> Stage:
     start = reader.position
     word = peek_reserved(reader)
+    if not word and not reader.at("("):
+        return _read_function_or_simple(reader)
     if word in {"[[", "function"} or reader.at("(("):
         reader.require_bash(f"{word or '((...))'!r}")
     if word in COMPOUND:
@@ -132,15 +134,18 @@ def _read_stage(reader: Reader) -> Stage:
         reader.position += 2
         reader.notes.count_command()
         command = Evaluation(read_arithmetic(reader, quoted=True)[0])
-    elif reader.at("("):
-        command = read_subshell(reader)
-    elif match := _FUNCTION.match(reader.text, start, reader.end):
-        reader.position = match.end()
-        return _read_function(reader, match[1], start)
     else:
-        return read_simple(reader)
+        command = read_subshell(reader)
     redirects = _read_redirects(reader)
     return Redirected(command, redirects, reader.span(start, reader.position))
+
+
+def _read_function_or_simple(reader: Reader) -> Stage:
+    start = reader.position
+    if match := _FUNCTION.match(reader.text, start, reader.end):
+        reader.position = match.end()
+        return _read_function(reader, match[1], start)
+    return read_simple(reader)
 
 
 def _read_redirects(reader: Reader) -> tuple[SourceRedirect, ...]:

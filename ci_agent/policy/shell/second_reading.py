@@ -13,6 +13,8 @@ from ci_agent.policy.shell.static_words import word_set
 
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 _Stretch = tuple[int, int, Role]
+_Children = list[tuple[tree_sitter.Node, str]]
+"""The children of a node, each with its kind, which the node makes anew whenever it is asked."""
 
 _LEAVES = word_set(
     "word number string_content raw_string ansi_c_string variable_name special_variable_name test_operator regex "
@@ -33,6 +35,13 @@ _KINDS = word_set(
 """The kinds of nodes that are understood, without and with others inside; any other is a disagreement."""
 
 _REDIRECTS = frozenset({"file_redirect", "herestring_redirect"})
+_EXPRESSIONS = word_set(
+    "arithmetic_expansion binary_expression c_style_for_statement command_name concatenation parenthesized_expression "
+    "string ternary_expression"
+)
+"""In these, what looks like an assignment is none that stands before a command."""
+_NO_WORDS = _REDIRECTS | {"variable_assignment"}
+"""The children of a command that are none of its words."""
 
 
 def check_agreement(units: Iterable[Unit]) -> None:
@@ -60,7 +69,8 @@ def _prepare(unit: Unit) -> tuple[bytes, int]:
     pieces.append(unit.text[position : unit.end])
     text = "".join(pieces)
     source = f': "{text}"' if unit.string else text
-    return _NOT_ASCII.sub("x", source).encode("ascii"), (3 if unit.string else 0) - unit.start
+    ascii_source = source if source.isascii() else _NOT_ASCII.sub("x", source)
+    return ascii_source.encode("ascii"), (3 if unit.string else 0) - unit.start
 
 
 def _disagreement(unit: Unit, start: int, end: int, shift: int) -> UnparsableError:
@@ -81,17 +91,17 @@ def _read(source: bytes, unit: Unit, shift: int) -> list[_Stretch]:
         broken = _find_error(root)
         raise _disagreement(unit, broken.start_byte, broken.end_byte, shift)
     found: list[_Stretch] = []
-    nodes = [root]
+    nodes = [(root, root.type)]
     while nodes:
-        node = nodes.pop()
-        kind, children = node.type, node.children
-        for child in children:
-            if child.is_named and child.type not in _LEAVES:
-                if child.type not in _KINDS:
+        node, kind = nodes.pop()
+        children = [(child, child.type) for child in node.children]
+        for child, child_kind in children:
+            if child_kind not in _LEAVES and child.is_named:
+                if child_kind not in _KINDS:
                     raise _disagreement(unit, child.start_byte, child.end_byte, shift)
-                nodes.append(child)
-        note = _NOTES.get(kind, _note_assignments)
-        note(node, children, found)
+                nodes.append((child, child_kind))
+        if kind not in _EXPRESSIONS:
+            _NOTES.get(kind, _note_assignments)(node, children, found)
     return found
 
 
@@ -103,54 +113,45 @@ def _find_error(root: tree_sitter.Node) -> tree_sitter.Node:
     return node
 
 
-def _note_assignments(_: tree_sitter.Node, children: list[tree_sitter.Node], found: list[_Stretch]) -> None:
-    found += (
-        (child.start_byte, child.end_byte, "assignment") for child in children if child.type == "variable_assignment"
-    )
+def _note_assignments(_: tree_sitter.Node, children: _Children, found: list[_Stretch]) -> None:
+    for child, kind in children:
+        if kind == "variable_assignment":
+            found.append((*child.byte_range, "assignment"))
 
 
-def _note_command(_: tree_sitter.Node, children: list[tree_sitter.Node], found: list[_Stretch]) -> None:
-    words: list[tuple[int, int]] = []
-    late: list[tuple[int, int]] = []
-    for child in children:
-        kind = child.type
-        if kind in _REDIRECTS:
-            late += _note_redirect(child, found)
-        elif kind == "variable_assignment":
-            found.append((child.start_byte, child.end_byte, "assignment"))
-        else:
-            _add_word(words, child)
-    _note_words(sorted(words + late) if late else words, found, named=False)
+def _note_command(_: tree_sitter.Node, children: _Children, found: list[_Stretch]) -> None:
+    spans = [child.byte_range for child, kind in children if kind not in _NO_WORDS]
+    words = _join(spans)
+    if len(spans) < len(children):
+        _note_assignments(_, children, found)
+        words = sorted(words + _note_redirects(children, found))
+    _note_words(words, found, named=False)
 
 
-def _note_declaration(_: tree_sitter.Node, children: list[tree_sitter.Node], found: list[_Stretch]) -> None:
-    _note_words(_join(children), found, named=False)
+def _note_declaration(_: tree_sitter.Node, children: _Children, found: list[_Stretch]) -> None:
+    _note_words(_join([child.byte_range for child, _ in children]), found, named=False)
 
 
-def _note_test(node: tree_sitter.Node, _: list[tree_sitter.Node], found: list[_Stretch]) -> None:
-    found.append((node.start_byte, node.end_byte, "test"))
+def _note_test(node: tree_sitter.Node, _: _Children, found: list[_Stretch]) -> None:
+    found.append((*node.byte_range, "test"))
 
 
-def _note_items(node: tree_sitter.Node, _: list[tree_sitter.Node], found: list[_Stretch]) -> None:
-    found += ((start, end, "item") for start, end in _join(node.children_by_field_name("value")))
+def _note_items(node: tree_sitter.Node, _: _Children, found: list[_Stretch]) -> None:
+    items = _join([item.byte_range for item in node.children_by_field_name("value")])
+    found += ((start, end, "item") for start, end in items)
 
 
-def _note_redirected(_: tree_sitter.Node, children: list[tree_sitter.Node], found: list[_Stretch]) -> None:
+def _note_redirected(_: tree_sitter.Node, children: _Children, found: list[_Stretch]) -> None:
     _note_assignments(_, children, found)
-    late = [word for child in children if child.type in _REDIRECTS for word in _note_redirect(child, found)]
-    _note_words(late, found, named=children[0].type not in _REDIRECTS)
+    _note_words(_note_redirects(children, found), found, named=children[0][1] not in _REDIRECTS)
 
 
-def _note_compound(_: tree_sitter.Node, children: list[tree_sitter.Node], found: list[_Stretch]) -> None:
-    if children[0].type != "((":
+def _note_compound(_: tree_sitter.Node, children: _Children, found: list[_Stretch]) -> None:
+    if children[0][1] != "((":
         _note_assignments(_, children, found)
 
 
-def _note_nothing(_: tree_sitter.Node, __: list[tree_sitter.Node], ___: list[_Stretch]) -> None:
-    """In expressions, what looks like an assignment is none that stands before a command."""
-
-
-_NOTES: dict[str, Callable[[tree_sitter.Node, list[tree_sitter.Node], list[_Stretch]], None]] = {
+_NOTES: dict[str, Callable[[tree_sitter.Node, _Children, list[_Stretch]], None]] = {
     "command": _note_command,
     "compound_statement": _note_compound,
     "declaration_command": _note_declaration,
@@ -158,42 +159,31 @@ _NOTES: dict[str, Callable[[tree_sitter.Node, list[tree_sitter.Node], list[_Stre
     "test_command": _note_test,
     "for_statement": _note_items,
     "redirected_statement": _note_redirected,
-    **dict.fromkeys(
-        (
-            "arithmetic_expansion",
-            "binary_expression",
-            "c_style_for_statement",
-            "command_name",
-            "concatenation",
-            "parenthesized_expression",
-            "string",
-            "ternary_expression",
-        ),
-        _note_nothing,
-    ),
 }
 
 
-def _join(nodes: Iterable[tree_sitter.Node]) -> list[tuple[int, int]]:
+def _join(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """The words that nodes make; nodes with nothing between them are one word."""
-    words: list[tuple[int, int]] = []
-    for node in nodes:
-        _add_word(words, node)
+    words = spans[:1]
+    for span in spans[1:]:
+        if words[-1][1] == span[0]:
+            words[-1] = (words[-1][0], span[1])
+        else:
+            words.append(span)
     return words
-
-
-def _add_word(words: list[tuple[int, int]], node: tree_sitter.Node) -> None:
-    start, end = node.start_byte, node.end_byte
-    if words and words[-1][1] == start:
-        words[-1] = (words[-1][0], end)
-    else:
-        words.append((start, end))
 
 
 def _note_words(words: list[tuple[int, int]], found: list[_Stretch], *, named: bool) -> None:
     """Note the words of a command; the first is its name unless that stands elsewhere."""
-    for index, (start, end) in enumerate(words):
-        found.append((start, end, "argument" if named or index else "name"))
+    role: Role = "argument" if named else "name"
+    for start, end in words:
+        found.append((start, end, role))
+        role = "argument"
+
+
+def _note_redirects(children: _Children, found: list[_Stretch]) -> list[tuple[int, int]]:
+    """Note the targets; returns the words behind them, which are the command's."""
+    return [word for child, kind in children if kind in _REDIRECTS for word in _note_redirect(child, found)]
 
 
 def _note_redirect(node: tree_sitter.Node, found: list[_Stretch]) -> list[tuple[int, int]]:
@@ -202,7 +192,8 @@ def _note_redirect(node: tree_sitter.Node, found: list[_Stretch]) -> list[tuple[
     if operators and operators[0].type in {">&-", "<&-"}:
         found.append((node.end_byte - 1, node.end_byte, "target"))
         return []
-    words = _join(child for child in node.children if child.is_named and child.type != "file_descriptor")
+    spans = [child.byte_range for child in node.children if child.is_named and child.type != "file_descriptor"]
+    words = _join(spans)
     if words:
         found.append((*words[0], "target"))
     return words[1:]

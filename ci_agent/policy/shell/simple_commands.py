@@ -23,8 +23,7 @@ ENDS_COMMAND = re.compile(r"[;|)\n]|&(?!>)|\Z")
 _NOT_RESERVED = (
     r"(?!(?:if|then|elif|else|fi|for|while|until|do|done|case|esac|select|function|time|coproc|in)[ \t\n;|&)])"
 )
-_PLAIN_COMMAND = re.compile(rf"{_NOT_RESERVED}({PLAIN_WORD})((?:[ \t]+{PLAIN_WORD})*)(?=[ \t]*(?:[;|)\n]|&(?!>)|\Z))")
-_NOT_BLANK = re.compile(r"[^ \t]+")
+_PLAIN_COMMAND = re.compile(rf"{_NOT_RESERVED}{PLAIN_WORD}(?:[ \t]+{PLAIN_WORD})*(?=[ \t]*(?:[;|)\n]|&(?!>)|\Z))")
 _REDIRECT = re.compile(
     r"(?:(?P<descriptor>[0-9]{1,3})|\{(?P<variable>[A-Za-z_][A-Za-z0-9_]*)\})?"
     r"(?P<operator><<<|<<-|<<|<>|<&|<(?!\()|>>|>\||>&|>(?!\())|(?P<both>&>>|&>)"
@@ -43,19 +42,26 @@ _SAME_AGAIN = re.compile(r"[A-Za-z0-9_./:,@%+^-]+")
 def read_plain(reader: Reader) -> Simple | None:
     """Read a command in which no character means anything to the shell, as most are; None: it is none."""
     match = _PLAIN_COMMAND.match(reader.text, reader.position, reader.end)
-    if match is None or match[1] in RESERVED_WORDS or "=" in match[1] or match[1] in DECLARING:
+    if match is None:
+        return None
+    texts = match[0].split()
+    name = texts[0]
+    if name in RESERVED_WORDS or "=" in name or name in DECLARING:
         return None
     reader.notes.count_command()
-    reader.notes.count_pieces(len(match[2].split()) + 1)
-    start, reader.position = match.span()
-    span = reader.span(start, reader.position)
-    words = [SourceWord(match[1], (), reader.span(start, match.end(1)))]
-    reader.roles.append((start, match.end(1), "name"))
-    for found in _NOT_BLANK.finditer(reader.text, match.end(1), match.end()) if match[2] else ():
-        words.append(SourceWord(found[0], (), reader.outer or found.span()))
-        reader.roles.append((*found.span(), "argument"))
-    builtin = note_builtin(reader, words, {}) if match[1] in BUILTINS else None
-    return Simple((), tuple(words), (), {}, builtin, span)
+    reader.notes.count_pieces(len(texts))
+    start = end = reader.position
+    reader.position = match.end()
+    words: list[SourceWord] = []
+    role: Role = "name"
+    for text in texts:
+        begin = reader.text.index(text, end)
+        end = begin + len(text)
+        words.append(SourceWord(text, (), reader.outer or (begin, end)))
+        reader.roles.append((begin, end, role))
+        role = "argument"
+    builtin = note_builtin(reader, words, {}) if name in BUILTINS else None
+    return Simple((), tuple(words), (), {}, builtin, reader.span(start, end))
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ from ci_agent.policy.shell.builtin_checks import check_call, ends_shell, sets_er
 from ci_agent.policy.shell.builtins import CAREFUL
 from ci_agent.policy.shell.declarations import MAKE_ASSOCIATIVE
 from ci_agent.policy.shell.folders import UNREACHABLE, Folder, Outcome, change_folder
-from ci_agent.policy.shell.program import Command, UnparsableError
+from ci_agent.policy.shell.program import Assignment, Command, UnparsableError
 from ci_agent.policy.shell.static_words import static_text
 from ci_agent.policy.shell.syntax import Builtin, Simple, SourceWord
 from ci_agent.policy.shell.trail import Trail, shown
@@ -24,18 +24,15 @@ _MAY_VARY = frozenset({"[", "echo", "printf", "test"})
 def run_simple(trail: Trail, simple: Simple, folder: Folder) -> Outcome:
     trail.count_command()
     fed_by, trail.feeding = trail.feeding, None
-    if any(redirect.operator.startswith("<") for redirect in simple.redirects):
+    if simple.redirects and any(redirect.operator.startswith("<") for redirect in simple.redirects):
         fed_by = None
     words = expand_words(trail, simple, folder)
-    assignments = tuple(
-        assign(trail, assignment, folder, lasting=not (simple.words or simple.redirects))
-        for assignment in simple.assignments
-    )
+    assignments = _assign_all(trail, simple, folder) if simple.assignments else ()
     redirects = redirect_all(trail, simple.redirects, folder) if simple.redirects else ()
     builtin = simple.builtin
     alternatives = _alternatives(trail, words) if trail.notes.appended else [words]
     for each in alternatives:
-        function = builtin is None and bool(each) and each[0].literal in trail.functions and not trail.notes.evaluates
+        function = builtin is None and _is_function(trail, each)
         trail.commands.append(Command(each, assignments, redirects, shown(folder), simple.span, function, fed_by))
     trail.several = len(alternatives) > 1
     if builtin is not None:
@@ -48,6 +45,16 @@ def run_simple(trail: Trail, simple: Simple, folder: Folder) -> Outcome:
         if each and trail.notes.functions:
             _call(trail, each, folder)
     return Outcome(folder, folder)
+
+
+def _assign_all(trail: Trail, simple: Simple, folder: Folder) -> tuple[Assignment, ...]:
+    lasting = not (simple.words or simple.redirects)
+    return tuple([assign(trail, assignment, folder, lasting=lasting) for assignment in simple.assignments])
+
+
+def _is_function(trail: Trail, words: tuple[Word, ...]) -> bool:
+    """Whether the name is certainly that of a function of the same text."""
+    return bool(trail.functions and words) and words[0].literal in trail.functions and not trail.notes.evaluates
 
 
 def _call(trail: Trail, words: tuple[Word, ...], folder: Folder) -> None:

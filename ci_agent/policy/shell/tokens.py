@@ -44,7 +44,9 @@ def step(reader: Reader, operator: str) -> None:
 def skip_lines(reader: Reader, *, ends_command: bool = False) -> None:
     """Skip line breaks, and the here-documents and comments behind them. `ends_command`: between commands of a list."""
     reader.skip_blanks()
-    in_substitution = reader.at("\n") and bool(reader.pending) and reader.enclosed is not None
+    if not reader.at("\n"):
+        return
+    in_substitution = bool(reader.pending) and reader.enclosed is not None
     if in_substitution and not (ends_command and reader.enclosed == reader.notes.depth):
         reader.fail("a here-document inside a compound command in a substitution")
     while reader.at("\n"):

@@ -88,7 +88,7 @@ class Trail:
         self.add(folder, span, assignments=(Assignment(name, self.unknown(span), span),))
 
     def count_words(self, words: list[Word]) -> None:
-        self.words += 2 * len(words) + sum(len(word.choices) for word in words)
+        self.words += 2 * len(words) + sum([len(word.choices) for word in words])
         if self.words > MAX_WORDS:
             raise BoundExceededError(f"more than {MAX_WORDS} words")
 

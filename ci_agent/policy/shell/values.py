@@ -42,24 +42,29 @@ _NOT_ALIKE = re.compile(r"[?\[]")
 
 
 def expand_words(trail: Trail, simple: Simple, folder: Folder) -> tuple[Word, ...]:
-    declared = simple.declared
-    lasting = len(simple.words) == len(declared) + 1 and not simple.redirects
-    # Outside of a function `local` fails.
-    lasting = lasting and (trail.variables.in_function or simple.words[0].plain != "local")
     words: list[Word] = []
     for index, word in enumerate(simple.words, -1):
         if word.plain is not None:
             words.append(Word("literal", word.plain, word.span))
-        elif assignment := declared.get(index):
-            words.append(_as_argument(assign(trail, assignment, folder, lasting=lasting), assignment.append))
+        elif assignment := simple.declared.get(index):
+            made = assign(trail, assignment, folder, lasting=_declares_alone(trail, simple))
+            words.append(_as_argument(made, assignment.append))
         else:
             words += expand(trail, word, folder)
     return tuple(words)
 
 
+def _declares_alone(trail: Trail, simple: Simple) -> bool:
+    """Whether all arguments have the form of assignments, and the command does nothing else, nor fails."""
+    if len(simple.words) != len(simple.declared) + 1 or simple.redirects:
+        return False
+    # Outside of a function `local` fails.
+    return trail.variables.in_function or simple.words[0].plain != "local"
+
+
 def expand(trail: Trail, word: SourceWord, folder: Folder) -> list[Word]:
     visit(trail, word.parts, folder)
-    words = expand_word(word, Surroundings(trail.source, trail.variables, folder, trail.printers, trail.answers))
+    words = expand_word(word, _surroundings(trail, folder))
     if trail.notes.posix and any(made.kind == "glob" and _NOT_ALIKE.search(made.text) for made in words):
         raise UnparsableError(
             "`?` or `[` in a pattern, which not every sh matches alike; run it with bash -c", word.span
@@ -70,7 +75,11 @@ def expand(trail: Trail, word: SourceWord, folder: Folder) -> list[Word]:
 
 def value_of(trail: Trail, word: SourceWord, folder: Folder) -> Word:
     visit(trail, word.parts, folder)
-    return expand_value(word, Surroundings(trail.source, trail.variables, folder, trail.printers, trail.answers))
+    return expand_value(word, _surroundings(trail, folder))
+
+
+def _surroundings(trail: Trail, folder: Folder) -> Surroundings:
+    return Surroundings(trail.source, trail.variables, folder, trail.printers, trail.answers)
 
 
 def visit(trail: Trail, parts: Iterable[Part], folder: Folder) -> None:
@@ -109,8 +118,10 @@ def prints_alone(trail: Trail, command: Simple) -> bool:
     """Whether a program, and no function of its name, prints the output, and nothing else does."""
     if not command.words or trail.notes.evaluates or not _only_prints(command.builtin):
         return False
-    silenced = all(redirect.target.plain == "/dev/null" for redirect in command.redirects)
-    return silenced and command.words[0].plain is not None and command.words[0].plain not in trail.notes.functions
+    name = command.words[0].plain
+    if name is None or name in trail.notes.functions:
+        return False
+    return not command.redirects or all(redirect.target.plain == "/dev/null" for redirect in command.redirects)
 
 
 def _only_prints(builtin: Builtin | None) -> bool:
@@ -207,8 +218,8 @@ def _define(trail: Trail, assignment: SourceAssignment, value: Word, folder: Fol
 
 
 def redirect_all(trail: Trail, redirects: tuple[SourceRedirect, ...], folder: Folder) -> tuple[Redirect, ...]:
-    made = (_redirect(trail, redirect, folder) for redirect in redirects)
-    return tuple(redirect for redirect in made if redirect is not None)
+    made = [_redirect(trail, redirect, folder) for redirect in redirects]
+    return tuple([redirect for redirect in made if redirect is not None])
 
 
 def _redirect(trail: Trail, redirect: SourceRedirect, folder: Folder) -> Redirect | None:
