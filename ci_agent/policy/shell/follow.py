@@ -127,9 +127,9 @@ def _run_pipelines(trail: Trail, item: AndOr, folder: Folder, tested: bool) -> O
 
 def _run_pipeline(trail: Trail, pipeline: Pipeline, folder: Folder, tested: bool) -> Outcome:
     if len(pipeline.stages) > 1:
+        scope = trail.open_scope()
         for index, stage in enumerate(pipeline.stages):
             trail.feeding = _fed_by(trail, pipeline.stages, index)
-            scope = trail.open_scope()
             _run_stage(trail, stage, folder, True)
             trail.close_scope(scope)
         trail.feeding = None
@@ -140,7 +140,9 @@ def _run_pipeline(trail: Trail, pipeline: Pipeline, folder: Folder, tested: bool
 
 def _fed_by(trail: Trail, stages: tuple[Stage, ...], index: int) -> int | None:
     """The command before the pipe, when it stands last among the commands and prints there what it finds alone."""
-    before, stage = stages[index - 1] if index > 0 else None, stages[index]
+    if index == 0:
+        return None
+    before, stage = stages[index - 1], stages[index]
     if not isinstance(before, Simple) or not prints_alone(trail, before) or not _takes_input(stage):
         return None
     joint = trail.source[before.span[1] : stage.span[0]].strip()

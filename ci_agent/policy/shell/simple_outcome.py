@@ -32,7 +32,7 @@ def run_simple(trail: Trail, simple: Simple, folder: Folder) -> Outcome:
     builtin = simple.builtin
     alternatives = _alternatives(trail, words) if trail.notes.appended else [words]
     for each in alternatives:
-        function = builtin is None and _is_function(trail, each)
+        function = builtin is None and bool(trail.functions) and _is_function(trail, each)
         trail.commands.append(Command(each, assignments, redirects, shown(folder), simple.span, function, fed_by))
     trail.several = len(alternatives) > 1
     if builtin is not None:
@@ -54,7 +54,7 @@ def _assign_all(trail: Trail, simple: Simple, folder: Folder) -> tuple[Assignmen
 
 def _is_function(trail: Trail, words: tuple[Word, ...]) -> bool:
     """Whether the name is certainly that of a function of the same text."""
-    return bool(trail.functions and words) and words[0].literal in trail.functions and not trail.notes.evaluates
+    return bool(words) and words[0].literal in trail.functions and not trail.notes.evaluates
 
 
 def _call(trail: Trail, words: tuple[Word, ...], folder: Folder) -> None:

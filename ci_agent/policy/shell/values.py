@@ -63,6 +63,10 @@ def _declares_alone(trail: Trail, simple: Simple) -> bool:
 
 
 def expand(trail: Trail, word: SourceWord, folder: Folder) -> list[Word]:
+    if word.plain is not None:
+        words = [Word("literal", word.plain, word.span)]
+        trail.count_words(words)
+        return words
     visit(trail, word.parts, folder)
     words = expand_word(word, _surroundings(trail, folder))
     if trail.notes.posix and any(made.kind == "glob" and _NOT_ALIKE.search(made.text) for made in words):
