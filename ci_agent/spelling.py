@@ -7,10 +7,13 @@ _MAX_CHARS = 100
 """Of a word that is compared; comparing takes time with the square of it."""
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The known word that is most like this one, whatever its case; None when none is close."""
+def nearest(word: str, known: Iterable[str], likeness: float = 0.6) -> str | None:
+    """The known word that is most like this one, whatever its case; None when none is close.
+
+    `likeness`: from 0 to 1; at 0.8 a slip or two of the keyboard are left of what may tell the words apart.
+    """
     spelled = {other.casefold(): other for other in sorted(known)}
-    close = get_close_matches(word[:_MAX_CHARS].casefold(), spelled, n=1)
+    close = get_close_matches(word[:_MAX_CHARS].casefold(), spelled, n=1, cutoff=likeness)
     return spelled[close[0]] if close else None
 
 

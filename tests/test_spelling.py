@@ -11,6 +11,10 @@ def test_the_known_word_that_was_probably_meant(word: str, meant: str | None) ->
     assert nearest(word, ["README", "deny", "allow"]) == meant
 
 
+def test_who_asks_says_how_like_it_must_be() -> None:
+    assert (nearest("tokens", ["max tokens"]), nearest("tokens", ["max tokens"], 0.8)) == ("max tokens", None)
+
+
 def test_the_order_of_the_known_words_does_not_matter() -> None:
     assert nearest("ad", ["ac", "ab"]) == nearest("ad", ["ab", "ac"])
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from ci_agent.cli.options import given_environment
+from ci_agent.cli.options import OnceOption, given_environment
 from ci_agent.errors import EXIT_NEGATIVE, ConfigurationError
 from ci_agent.policy.file.load import load_policy_source
 from ci_agent.policy.rules import PolicySource
@@ -37,7 +37,9 @@ def _print_schema(ctx: click.Context, _parameter: click.Parameter, value: bool) 
 
 @click.command("apply", epilog=EPILOG)
 @click.argument("proposals", type=click.Path(path_type=Path))
-@click.option("--policy", metavar="NAME|FILE", required=True, help="The policy that the run was made under.")
+@click.option(
+    "--policy", cls=OnceOption, metavar="NAME|FILE", required=True, help="The policy that the run was made under."
+)
 @click.option("--dry-run", is_flag=True, help="Check everything, say what would be done, and do nothing.")
 @click.option("--token-env", metavar="NAME", help="Do it, with the token in this variable. [default: print commands]")
 @click.option("--repo", metavar="OWNER/NAME", help="The repository. [default: the variable GITHUB_REPOSITORY]")

@@ -12,9 +12,10 @@ from ci_agent.cancellation import CancelToken
 from ci_agent.cli.destinations import find_destination
 from ci_agent.cli.help_groups import RUN_GROUPS, GroupedCommand
 from ci_agent.cli.model_options import read_model_settings
-from ci_agent.cli.options import echo_json, format_option, given_environment, misspelt_variables
+from ci_agent.cli.options import echo_json, format_option, given_environment
 from ci_agent.cli.run import run_command
 from ci_agent.cli.schedule import look_at_schedule
+from ci_agent.cli.variables import misspelt_variables
 from ci_agent.cli.wanted_run import read_wanted_run
 from ci_agent.errors import CIAgentError, ConfigurationError
 from ci_agent.process import open_processes
@@ -86,8 +87,8 @@ def doctor_command(**flags: Any) -> int:
 
 
 def _checks(flags: Mapping[str, Any]) -> Iterator[Check]:
-    for problem in misspelt_variables(run_command, given_environment()):
-        yield Check("variable", "warning", problem)
+    for problem, is_slip in misspelt_variables(run_command, given_environment()):
+        yield Check("variable", "missing" if is_slip else "warning", problem)
     wanted = Wanted(
         flags["policy"],
         flags["model"],

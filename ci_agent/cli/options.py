@@ -3,18 +3,19 @@
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 from click.core import ParameterSource
 
-from ci_agent.ci_services.action_inputs import ACTION_VARIABLE, INPUTS, is_action
+from ci_agent.ci_services.action_inputs import INPUTS, is_action
+from ci_agent.cli.variables import PREFIX, values_of_variable
 from ci_agent.errors import ConfigurationError, InvalidFileError
 from ci_agent.git_files import read_named_file
 from ci_agent.json_types import Json
-from ci_agent.spelling import did_you_mean, nearest
+from ci_agent.spelling import did_you_mean
 from ci_agent.strict_yaml import read_yaml
 from ci_agent.terminal import inert_json
 from ci_agent.text_files import MAX_TEXT_FILE_BYTES, decode_text
@@ -26,16 +27,25 @@ _PLACES = "ci_agent.config_places"
 
 _LARGEST = 10**9
 
-_PREFIX = "CI_AGENT_"
-
-_OTHER_VARIABLES = frozenset({ACTION_VARIABLE.removeprefix(_PREFIX)})
-
 _CONFIG = "ci_agent.config"
 """Key of the context's `meta`: the path of the config file."""
 
 
+_ADVICE: Final = {
+    "--policy": "a run has one policy. To combine several, write one that names them: `extends: [NAME, FILE]`.",
+    "--tools": "name all tools in one, with commas between.",
+    "--append-system-file": "put both texts into one file.",
+}
+"""What to do in place of giving an option twice."""
+
+
 class SourcedOption(click.Option):
-    """An option whose wrong value is blamed on the variable that it came from."""
+    """An option whose wrong value is blamed on the variable that it came from, where several values are lines."""
+
+    def value_from_envvar(self, ctx: click.Context) -> Any:
+        if not self.multiple:
+            return super().value_from_envvar(ctx)
+        return values_of_variable(self.resolve_envvar_value(ctx) or "") or None
 
     def process_value(self, ctx: click.Context, value: Any) -> Any:
         try:
@@ -47,6 +57,23 @@ class SourcedOption(click.Option):
                 hint = "Give a policy's file, or a shipped one's name (ci-agent policy list)."
                 raise click.MissingParameter(hint, ctx, self) from error
             raise
+
+
+class OnceOption(SourcedOption):
+    """An option that bounds a run: were the last one to count, a second one could loosen what the first one said."""
+
+    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:  # noqa: ARG002 - click's signature
+        parser.add_option(self, self.opts, self.name, action="append")
+
+    def consume_value(self, ctx: click.Context, opts: Mapping[str, Any]) -> tuple[Any, ParameterSource]:
+        said = dict(opts)
+        given: Sequence[str] = said.pop(self.name or "", ())
+        if len(given) > 1:
+            advice = _ADVICE.get(self.opts[0], "give it once.")
+            raise click.UsageError(f"{self.opts[0]} is given more than once ({', '.join(given)}): {advice}", ctx)
+        if given:
+            said[self.name or ""] = given[0]
+        return super().consume_value(ctx, said)
 
 
 class Count(click.IntRange):
@@ -73,6 +100,18 @@ class Amount(click.FloatRange):
         if not number <= _LARGEST:
             self.fail(f"{value} is not a number up to {_LARGEST}.", param, ctx)
         return number
+
+
+class VariableName(click.types.StringParamType):
+    """The name of a variable. One that no variable can have would be looked for in vain, and nothing be hidden."""
+
+    name = "name"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        name = str(value)
+        if not name or "=" in name or any(map(str.isspace, name)):
+            self.fail(f"{name!r} is not the name of a variable; several are given one by one.", param, ctx)
+        return name
 
 
 POSITIVE = Amount(min=0, min_open=True)
@@ -118,12 +157,12 @@ def place_of_option(name: str) -> str:
     return set_in(ctx, next(parameter for parameter in ctx.command.params if parameter.name == name))
 
 
-def option(flag: str, *more: str, **attributes: Any) -> Callable[[Decorated], Decorated]:
+def option(flag: str, *more: str, once: bool = False, **attributes: Any) -> Callable[[Decorated], Decorated]:
     """`click.option` that also reads `CI_AGENT_` and the flag's name; `attributes` are click's own."""
-    variable = _PREFIX + flag.removeprefix("--").upper().replace("-", "_")
+    variable = PREFIX + flag.removeprefix("--").upper().replace("-", "_")
     if isinstance(attributes.get("type"), Count):
         attributes.setdefault("metavar", "N")
-    return click.option(flag, *more, envvar=variable, cls=SourcedOption, **attributes)
+    return click.option(flag, *more, envvar=variable, cls=OnceOption if once else SourcedOption, **attributes)
 
 
 def read_config(ctx: click.Context, _parameter: click.Parameter, path: str | None) -> str | None:
@@ -210,16 +249,6 @@ def read_text_or_stdin(path: str, what: str) -> str:
     return decode_text(data, "<stdin>")
 
 
-def misspelt_variables(command: click.Command, environment: Iterable[str]) -> Iterator[str]:
-    """Variables that look like an option of the command and are none: a limit that is spelled wrong is no limit."""
-    known = {each.envvar.removeprefix(_PREFIX) for each in command.params if isinstance(each.envvar, str)}
-    for name in sorted(environment):
-        word = name.removeprefix(_PREFIX)
-        meant = None if word == name or word in known | _OTHER_VARIABLES else nearest(word, known)
-        if meant:
-            yield f"the variable {name} is no option; did you mean {_PREFIX}{meant}?"
-
-
 def given_environment() -> dict[str, str]:
     """The environment that the command was started with; its secrets are no longer in `os.environ`."""
     given = click.get_current_context().find_object(dict)
@@ -234,7 +263,7 @@ def format_option(command: Decorated) -> Decorated:
 
 def policy_option(command: Decorated) -> Decorated:
     """`--policy NAME|FILE`, required, passed as `policy_name`."""
-    return option("--policy", "policy_name", metavar="NAME|FILE", required=True)(command)
+    return option("--policy", "policy_name", once=True, metavar="NAME|FILE", required=True)(command)
 
 
 def workspace_option(command: Decorated) -> Decorated:

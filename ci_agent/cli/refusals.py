@@ -19,6 +19,7 @@ from ci_agent.ci_services.missing_key import said_for_the_service
 from ci_agent.cli.report_files import write_refusal_reports
 from ci_agent.cli.stderr import hide_secrets_of, notes_of
 from ci_agent.cli.streams import write_stream
+from ci_agent.cli.variables import values_of_variable
 from ci_agent.errors import CIAgentError, InvalidFileError, MissingKeyError
 from ci_agent.reports.failure import refusal_subject
 from ci_agent.reports.places import Place, source_place
@@ -74,10 +75,10 @@ class _Wishes(NamedTuple):
 def _wishes_of(args: Sequence[str], environment: Mapping[str, str]) -> _Wishes:
     """Of a command line that may be wrong in all else."""
     options = args[: args.index("--")] if "--" in args else args
-    kinds = _said("--publish", options) or environment.get("CI_AGENT_PUBLISH", "").split()
+    kinds = _said("--publish", options) or values_of_variable(environment.get("CI_AGENT_PUBLISH", ""))
     workspace = _said("--workspace", options) or [environment.get("CI_AGENT_WORKSPACE", "") or "."]
     quiet = "--quiet" in options or environment.get("CI_AGENT_QUIET", "").lower() in _TRUE
-    reports = _said("--report", options) or environment.get("CI_AGENT_REPORT", "").split()
+    reports = _said("--report", options) or values_of_variable(environment.get("CI_AGENT_REPORT", ""))
     published = [kind for kind in get_args(Published) if kind in kinds]
     return _Wishes(published, reports, workspace[-1] if quiet else None)
 

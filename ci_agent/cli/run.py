@@ -15,12 +15,21 @@ from ci_agent.ci_services.github_step import Published, action_hint, publish
 from ci_agent.ci_services.log_sections import folded
 from ci_agent.cli.help_groups import RUN_GROUPS, GroupedCommand
 from ci_agent.cli.model_options import model_options
-from ci_agent.cli.options import POSITIVE, Count, given_environment, misspelt_variables, option, read_config
+from ci_agent.cli.options import (
+    POSITIVE,
+    Count,
+    OnceOption,
+    VariableName,
+    given_environment,
+    option,
+    read_config,
+)
 from ci_agent.cli.output import Outlets, RecordLines, amended, deliver, remove_earlier_proposals
 from ci_agent.cli.refusals import PublishingCommand
 from ci_agent.cli.schedule import Schedule, open_schedule, recover_killed, remove_old, save_state, schedule_options
 from ci_agent.cli.streams import Log, stdout_problem
 from ci_agent.cli.task_options import task_options
+from ci_agent.cli.variables import misspelt_variables
 from ci_agent.cli.wanted_run import read_wanted_run
 from ci_agent.compose import create_redactor, run
 from ci_agent.errors import CIAgentError, InternalError, system_refusal
@@ -56,32 +65,36 @@ class _RunCommand(PublishingCommand, GroupedCommand):
 @option("--prompt-file", metavar="FILE", help="Read the prompt from FILE; - reads stdin.")
 @option("--context-file", metavar="FILE", multiple=True, help="Add FILE, marked as untrusted data. Repeatable.")
 @option("--system-file", metavar="FILE", help="Replace the system prompt.")
-@option("--append-system-file", metavar="FILE", help="Add to the system prompt.")
+@option("--append-system-file", once=True, metavar="FILE", help="Add to the system prompt.")
 @option("--agents-md", is_flag=True, help="Add the workspace's AGENTS.md, marked as untrusted data.")
 @option("--event-text", is_flag=True, help="Add what the event of a GitHub workflow says, marked as untrusted data.")
-@option("--policy", metavar="NAME|FILE", required=True, help="A shipped policy's name, or a policy file.")
+@option("--policy", once=True, metavar="NAME|FILE", required=True, help="A shipped policy's name, or a policy file.")
 @model_options
 @option("--trust-head", is_flag=True, help="Take task, policy and prompts from a pull request's checkout.")
 @option(
     "--workspace",
+    once=True,
     metavar="DIR",
     default=".",
     show_default=True,
     help="The folder that tools may touch; the whole machine only as --workspace /.",
 )
-@option("--tools", metavar="NAME,NAME", help="Offer these tools alone.")
-@option("--max-turns", type=COUNT, help="Turns. [default: 100]")
-@option("--max-tool-calls", type=COUNT, help="Tool calls. [default: 1000]")
-@option("--max-tokens", type=COUNT, help="Tokens of the whole run, input and output.")
-@option("--max-cost-usd", type=POSITIVE, metavar="USD", help="Cost of the whole run.")
-@option("--timeout", type=POSITIVE, metavar="SECONDS", help="Wall clock of the whole run. [default: 3600]")
+@option("--tools", once=True, metavar="NAME,NAME", help="Offer these tools alone.")
+@option("--max-turns", once=True, type=COUNT, help="Turns. [default: 100]")
+@option("--max-tool-calls", once=True, type=COUNT, help="Tool calls. [default: 1000]")
+@option("--max-tokens", once=True, type=COUNT, help="Tokens of the whole run, input and output.")
+@option("--max-cost-usd", once=True, type=POSITIVE, metavar="USD", help="Cost of the whole run.")
+@option("--timeout", once=True, type=POSITIVE, metavar="SECONDS", help="Wall clock of the whole run. [default: 3600]")
 @option(
     "--tool-timeout",
+    once=True,
     type=POSITIVE,
     metavar="SECONDS",
     help="Each tool call, whatever it asks for. [default: bash 120, others 30]",
 )
-@option("--output-schema", metavar="FILE", help="The final answer must be JSON that satisfies this JSON Schema.")
+@option(
+    "--output-schema", once=True, metavar="FILE", help="The final answer must be JSON that satisfies this JSON Schema."
+)
 @option("--transcript", metavar="FILE", help="Write the record here; FILE.jsonl keeps the journal itself.")
 @schedule_options
 @option("--keep-journal", is_flag=True, help="Keep FILE.journal beside the transcript.")
@@ -107,12 +120,15 @@ class _RunCommand(PublishingCommand, GroupedCommand):
 )
 @option("--quiet", is_flag=True, help="Silent on success, loud on failure; stdout only if --output is given.")
 @option("--verbose", is_flag=True, help="Show results and answers as they come.")
-@option("--fail-on-denied", type=WHEN, default="all", show_default=True, help="Exit 5 when calls were denied.")
-@option("--fail-on-error", type=WHEN, default="never", show_default=True, help="Exit 1 when calls failed.")
+@option(
+    "--fail-on-denied", once=True, type=WHEN, default="all", show_default=True, help="Exit 5 when calls were denied."
+)
+@option("--fail-on-error", once=True, type=WHEN, default="never", show_default=True, help="Exit 1 when calls failed.")
 @option("--otel", is_flag=True, help="Send OpenTelemetry traces to where the OTEL_* variables say.")
 @option("--replay-tools", is_flag=True, help="With --model replay:FILE, answer calls from the record.")
 @option(
     "--fail-on-divergence",
+    once=True,
     type=click.Choice(["never", "status", "any"]),
     default="never",
     show_default=True,
@@ -120,17 +136,31 @@ class _RunCommand(PublishingCommand, GroupedCommand):
 )
 @option(
     "--sandbox",
+    once=True,
     type=click.Choice(["auto", "required", "off"]),
     default="auto",
     show_default=True,
     help="Have the kernel hold commands to what they were allowed for, by Landlock or bubblewrap: if it can, or exit "
     "3, or not at all.",
 )
-@option("--pass-env", metavar="NAME", multiple=True, help="Let commands have this variable. Repeatable.")
-@option("--secret-env", metavar="NAME", multiple=True, help="Redact the value of this variable. Repeatable.")
-@option("--lock", metavar="FILE", help="Exit 8 at once when another run holds FILE.")
+@option(
+    "--pass-env",
+    type=VariableName(),
+    metavar="NAME",
+    multiple=True,
+    help="Let commands have this variable. Repeatable.",
+)
+@option(
+    "--secret-env",
+    type=VariableName(),
+    metavar="NAME",
+    multiple=True,
+    help="Redact the value of this variable. Repeatable.",
+)
+@option("--lock", once=True, metavar="FILE", help="Exit 8 at once when another run holds FILE.")
 @click.option(
     "--config",
+    cls=OnceOption,
     metavar="FILE",
     envvar="CI_AGENT_CONFIG",
     is_eager=True,
@@ -146,16 +176,25 @@ def run_command(**flags: Any) -> int:
 
     The log goes to stderr, the record of the run to stdout: `--output text` prints the answer in its place.
 
-    Every option can also be given as a CI_AGENT_* variable (--max-turns: CI_AGENT_MAX_TURNS).
+    Every option can also be given as a CI_AGENT_* variable (--max-turns: CI_AGENT_MAX_TURNS), one that is repeatable
+    with one value a line. What the command line says of an option comes in place of its variable.
     """
-    for problem in misspelt_variables(click.get_current_context().command, given_environment()):
-        click.echo(f"warning: {printable(problem)}", err=True)
-    refuse_whole_machine(flags["workspace"])
-    warning = holds_home(flags["workspace"], given_environment())
-    if warning is not None:
-        click.echo(f"warning: {printable(warning)}", err=True)
+    _look_around(flags)
     with open_schedule(flags, given_environment()) as schedule:
         return _scheduled_run(flags, schedule)
+
+
+def _look_around(flags: Mapping[str, Any]) -> None:
+    """Raise for what surrounds the command line and cannot be meant, and warn of what can hardly be."""
+    refuse_whole_machine(flags["workspace"])
+    warning = holds_home(flags["workspace"], given_environment())
+    warnings = [] if warning is None else [warning]
+    for problem, is_slip in misspelt_variables(click.get_current_context().command, given_environment()):
+        if is_slip:
+            raise click.UsageError(problem)
+        warnings.append(problem)
+    for text in warnings:
+        click.echo(f"warning: {printable(text)}", err=True)
 
 
 def _scheduled_run(flags: Mapping[str, Any], schedule: Schedule) -> int:

@@ -31,7 +31,12 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 _LOCK = "lock"
 
 _OPTIONS = (
-    option("--state-dir", metavar="DIR", help="Leave for the next run how this one ended, and lock out a second one."),
+    option(
+        "--state-dir",
+        once=True,
+        metavar="DIR",
+        help="Leave for the next run how this one ended, and lock out a second one.",
+    ),
     option("--transcript-dir", metavar="DIR", help="Write the record here, under a name of its own."),
     option("--keep-transcripts", type=Count(), help="Of those keep the newest N."),
 )

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import click
 
-from ci_agent.cli.options import add_defaults, option, place_of_option
+from ci_agent.cli.options import add_defaults, blamed_on, option, place_of_option
 from ci_agent.git_files import read_named_file
 from ci_agent.json_types import JsonObject
 from ci_agent.prompts import ContextText
@@ -31,9 +31,16 @@ def _read_task(ctx: click.Context, _parameter: click.Parameter, path: str | None
 
 
 _OPTIONS = (
-    option("--task", metavar="FILE", is_eager=True, callback=_read_task, help="Run a task file; PROMPT is then FILES."),
-    click.option("--input", "inputs", metavar="NAME=VALUE", multiple=True, help="An input of the task. Repeatable."),
-    click.option(
+    option(
+        "--task",
+        once=True,
+        metavar="FILE",
+        is_eager=True,
+        callback=_read_task,
+        help="Run a task file; PROMPT is then FILES.",
+    ),
+    option("--input", "inputs", metavar="NAME=VALUE", multiple=True, help="An input of the task. Repeatable."),
+    option(
         "--input-file", "input_files", metavar="NAME=FILE", multiple=True, help="The same, from a file. Repeatable."
     ),
 )
@@ -62,7 +69,7 @@ def read_task_prompt(
     _refuse_prompt_file(task, flags)
     asked = {name: spec.state for name, spec in task.document.inputs.items() if spec.state is not None}
     left = {name: state[key] for name, key in asked.items() if key in state}
-    given = {**left, **_pairs(flags["inputs"], "--input"), **_files(flags["input_files"])}
+    given = {**left, **_given_inputs(flags)}
     files = flags["prompt"]
     if files and not task.takes_files:
         problem = f"{task.file} takes no files: its prompt has no {{{{ files }}}}. Add it there, or give no files."
@@ -83,8 +90,10 @@ def _refuse_prompt_file(task: Task, flags: Mapping[str, Any]) -> None:
 
 def refuse_inputs_without_task(flags: Mapping[str, Any]) -> None:
     """Raises UsageError."""
-    if flags["inputs"] or flags["input_files"]:
-        raise click.UsageError("--input and --input-file give the inputs of a task: name it with --task FILE.")
+    for name, flag in (("inputs", "--input"), ("input_files", "--input-file")):
+        if flags[name]:
+            where = place_of_option(name)
+            raise click.UsageError(f"{flag}{where} gives inputs of a task: name it with --task FILE.")
 
 
 def inline_schema(task: Task | None) -> JsonObject | None:
@@ -95,6 +104,16 @@ def inline_schema(task: Task | None) -> JsonObject | None:
 
 def _context(task: Task) -> tuple[ContextText, ...]:
     return tuple(ContextText(file, read_named_file(file, "context file")) for file in task.context_files)
+
+
+def _given_inputs(flags: Mapping[str, Any]) -> dict[str, str]:
+    with blamed_on("inputs"):
+        inputs = _pairs(flags["inputs"], "--input")
+    with blamed_on("input_files"):
+        files = _files(flags["input_files"])
+        for name in inputs.keys() & files.keys():
+            raise click.BadParameter(f"{name} is given by --input, too", param_hint="--input-file")
+    return inputs | files
 
 
 def _pairs(given: tuple[str, ...], flag: str) -> dict[str, str]:

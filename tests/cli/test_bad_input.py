@@ -134,14 +134,6 @@ def test_what_is_an_option_and_no_command_is_told_as_that(ci_agent: Any, word: s
     assert ci_agent("-V").stdout == ci_agent("--version").stdout
 
 
-def test_a_variable_that_is_spelled_wrong_is_told(ci_agent: Any, good: dict[str, str]) -> None:
-    names = ("CI_AGENT_MAXTURNS", "CI_AGENT_ACTION", "CI_AGENT_QQQQQ", "CI_AGENT_MAX_TOKENS")
-    done = ci_agent("run", *flags(good), "Go.", env=dict.fromkeys(names, "1000000"))
-    assert [line for line in done.stderr.splitlines() if line.startswith("warning: ")] == [
-        "warning: the variable CI_AGENT_MAXTURNS is no option; did you mean CI_AGENT_MAX_TURNS?"
-    ]
-
-
 @pytest.mark.parametrize("prompt", [[], [""], [" \n"], [b"gr\xfc\xdfe"], ["a", "--prompt-file", "b"]])
 def test_a_prompt_that_is_none_is_a_usage_error(ci_agent: Any, good: dict[str, str], prompt: list[str]) -> None:
     done = ci_agent("run", *flags(good), *prompt)
@@ -187,7 +179,7 @@ def test_output_that_nobody_takes_is_never_a_success(ci_agent: Any, good: dict[s
     command = f"{sys.executable} -P -m ci_agent"
     run = f"{command} run {' '.join(flags(good))} --transcript t.json Go."
     codes = [
-        subprocess.run(["bash", "-c", line], cwd=workspace, capture_output=True, check=False, timeout=60).returncode
+        subprocess.run(["bash", "-c", line], cwd=workspace, capture_output=True, check=False, timeout=110).returncode
         for line in (f"{run} > /dev/full", f"{run} 2> /dev/full", f"{command} policy list > /dev/full")
     ]
     assert codes == [1, 0, 1]

@@ -56,7 +56,7 @@ def test_a_mistake_in_a_policy_is_annotated_at_its_line_from_the_top_of_the_repo
 
 
 def test_the_variable_asks_for_it_too(ci_agent: CIAgent, step: dict[str, str]) -> None:
-    ci_agent("run", "--bogus", env={**step, "CI_AGENT_PUBLISH": "github-outputs github-annotations"})
+    ci_agent("run", "--bogus", env={**step, "CI_AGENT_PUBLISH": "github-outputs\ngithub-annotations"})
     assert outputs(step)["exit-code"] == "2"
 
 
