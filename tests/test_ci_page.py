@@ -157,7 +157,7 @@ def test_each_snippet_reviews_a_merge_request_by_the_rules_of_its_base(
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=110,
         )
         assert done.returncode == 0, done.stderr
     assert "Nothing to say." in done.stdout
@@ -182,7 +182,7 @@ def test_attack_the_same_line_with_rules_of_the_merge_request_is_refused(
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=110,
     )
     assert done.returncode == 3
     assert "git:origin/main:" in done.stderr

@@ -52,7 +52,7 @@ class Machine:
             text=True,
             check=False,
             start_new_session=True,
-            timeout=60,
+            timeout=110,
         )
 
     def state(self) -> dict[str, dict[str, object]]:

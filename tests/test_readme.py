@@ -87,7 +87,7 @@ def test_every_command_prints_what_the_page_shows(page: str, least: int, tmp_pat
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=110,
         )
         assert done.returncode == 0, done.stderr
         assert re.fullmatch(as_pattern(lines), done.stdout), f"{command}\n{done.stdout}"
@@ -110,7 +110,7 @@ def test_what_the_readme_shows_of_the_demo_is_what_it_prints(tmp_path: Path) -> 
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=110,
     )
     assert done.returncode == 0, done.stdout
     ((_, shown),) = blocks(README, "text")
@@ -132,7 +132,7 @@ def test_the_python_example_runs(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=110,
     )
     assert (done.returncode, done.stdout) == (0, "deny completed 0\n"), done.stderr
 
@@ -144,7 +144,7 @@ def test_the_pytest_recipe_of_the_page_of_replays_works(policy: str, outcome: st
     run = (
         "-P -m ci_agent run --quiet --policy policy.yml --model scripted:script.yaml --transcript records/a.json Count"
     )
-    subprocess.run([sys.executable, *run.split()], cwd=tmp_path, env=environment(tmp_path), check=True, timeout=60)
+    subprocess.run([sys.executable, *run.split()], cwd=tmp_path, env=environment(tmp_path), check=True, timeout=110)
     recipe = tmp_path / "test_policy.py"
     recipe.write_text(recipe.read_text().replace('"policy.yml"', f'"{policy}"'))
     done = subprocess.run(
@@ -154,7 +154,7 @@ def test_the_pytest_recipe_of_the_page_of_replays_works(policy: str, outcome: st
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=110,
     )
     assert outcome in done.stdout
     assert ("call 2, bash wc -l policy.yml: was ok, is denied by no-count" in done.stdout) == (policy != "policy.yml")

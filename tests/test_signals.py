@@ -73,7 +73,7 @@ def id_when_up(program: Program) -> int:
 
 
 def said(program: Program) -> str:
-    return program.communicate(timeout=30)[0].rstrip("\n")
+    return program.communicate(timeout=110)[0].rstrip("\n")
 
 
 FAULTS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGTRAP, signal.SIGSYS}
@@ -202,7 +202,7 @@ with cancel_on_signals(cancel, second.set):
 """
     )
     os.kill(id_when_up(program), signal.SIGTERM)
-    assert program.wait(30) == 42
+    assert program.wait(110) == 42
 
 
 def test_the_children_of_a_signalled_run_die_and_it_exits_with_128_and_the_number(start: Start, tmp_path: Path) -> None:
@@ -221,7 +221,7 @@ with open_processes() as processes, cancel_on_signals(cancel, processes.kill_all
 """
     )
     os.kill(id_when_up(program), signal.SIGTERM)
-    assert program.wait(30) == 143
+    assert program.wait(110) == 143
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "canary").read_text()), 0)
 
@@ -267,7 +267,7 @@ with cancel_on_signals(cancel, second.set, follow_parent=True) as watch:
     thread.start()
     thread.join()
     id_when_up(programs[0])
-    assert programs[0].communicate("the thread is gone\n", timeout=30)[0] == "False\n"
+    assert programs[0].communicate("the thread is gone\n", timeout=110)[0] == "False\n"
 
 
 def test_a_run_that_is_process_1_of_a_container_can_be_signalled(start: Start) -> None:

@@ -193,7 +193,7 @@ def command(script: Path, *flags: str, before: str = "") -> subprocess.Completed
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=110,
     )
 
 

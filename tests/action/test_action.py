@@ -217,7 +217,7 @@ def test_nothing_unsafe_is_found_in_action_and_workflows() -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=110,
     )
     assert done.returncode == 0, done.stdout + done.stderr
 

@@ -53,7 +53,12 @@ def test_attack_find_the_key_in_what_the_step_starts(tmp_path: Path, exported: s
         **({exported: "x"} if exported else {}),
     }
     done = subprocess.run(
-        ["bash", "--noprofile", "--norc", RUN], env=environment, capture_output=True, text=True, timeout=30, check=False
+        ["bash", "--noprofile", "--norc", RUN],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=110,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert (seen / "descriptor").read_text() == f"{KEY}\n"

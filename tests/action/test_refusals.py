@@ -37,7 +37,7 @@ def step(tmp_path: Path) -> Step:
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=110,
         )
 
     return run

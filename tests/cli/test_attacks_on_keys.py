@@ -165,7 +165,7 @@ def attack(user: User, faults: "Faults") -> Attack:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=110,
             **user.identity,
         )
         assert done.returncode == 0, done.stderr

@@ -59,7 +59,7 @@ def test_attack_a_log_that_nobody_reads_holds_nothing_up(
 ) -> None:
     _, write_end = full_pipe
     process = start([*[TALKATIVE] * 20, CANARY], "--verbose", stderr=write_end)
-    assert process.wait(60) == 0
+    assert process.wait(110) == 0
     assert (workspace / "canary").exists()
 
 
@@ -104,7 +104,7 @@ def test_a_stream_that_somebody_made_non_blocking_takes_everything(start: Start,
     os.close(write_end)
     with open(read_end, "rb") as stdout:
         document = json.loads(stdout.read())
-    assert process.wait(60) == 0
+    assert process.wait(110) == 0
     assert document == json.loads((workspace / "t.json").read_text())
 
 
@@ -135,7 +135,7 @@ def test_no_result_takes_the_place_of_another_or_of_what_the_run_is_made_of(
     (workspace / "link").symlink_to("script.yaml")
     (workspace / "s").write_text("{}")
     process = start([CANARY], *options, stderr=PIPE)
-    _, log = process.communicate(timeout=60)
+    _, log = process.communicate(timeout=110)
     assert (process.returncode, told in log.decode()) == (2, True), log
     assert sorted(os.listdir(workspace)) == ["link", "policy.yml", "s", "script.yaml"]
     assert (workspace / "policy.yml").read_text() == f"policy: 1\n{POLICY}"
@@ -146,7 +146,7 @@ def test_a_format_may_go_to_two_files_and_results_may_follow_each_other_on_a_str
 ) -> None:
     options = ["--report", "text=/dev/stdout", "--answer-file", "/dev/stdout", "--output", "text"]
     process = start([CANARY], "--report", "text=a", "--report", "text=b", *options, stdout=PIPE)
-    stdout, _ = process.communicate(timeout=60)
+    stdout, _ = process.communicate(timeout=110)
     report = (workspace / "a").read_text()
     assert (process.returncode, (workspace / "b").read_text()) == (0, report)
     assert stdout.decode() == f"done\n{report}done\n"

@@ -153,7 +153,7 @@ def test_where_the_server_was_killed_too_the_next_run_finds_the_folder_free(
 def test_nothing_is_left_of_a_run_that_was_cancelled(start: Start, temporary: Path) -> None:
     process = start()
     process.terminate()
-    assert process.wait(30) == 143
+    assert process.wait(110) == 143
     assert happens(lambda: is_empty(temporary))  # by the server, should it have taken longer than a second
 
 

@@ -31,7 +31,7 @@ def watched(folder: Path, environment: dict[str, str], *arguments: str) -> subpr
         stdin=subprocess.DEVNULL,
         capture_output=True,
         check=False,
-        timeout=60,
+        timeout=110,
     )
 
 

@@ -120,7 +120,7 @@ def test_in_a_terminal_lines_fit_and_have_colours_unless_unwanted(
         ours, theirs = pty.openpty()
         command = [sys.executable, "-P", "-m", "ci_agent", "report", transcript]
         env = {**environment, "COLUMNS": "60", **more}
-        subprocess.run(command, cwd=workspace, env=env, stdout=theirs, check=True, timeout=60)
+        subprocess.run(command, cwd=workspace, env=env, stdout=theirs, check=True, timeout=110)
         os.close(theirs)
         text = b""
         while chunk := _read(ours):

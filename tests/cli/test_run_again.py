@@ -210,7 +210,7 @@ def test_a_run_that_was_cancelled_is_on_record_as_such_and_one_that_was_killed_l
     (workspace / "script.yaml").write_text("turns: [{text: x, delay_s: 60}]")
     process = begun(workspace, environment, tmp_path)
     process.send_signal(number)
-    process.communicate(timeout=30)
+    process.communicate(timeout=110)
     after = state(tmp_path)
     if number == signal.SIGKILL:
         assert after == before
@@ -285,7 +285,7 @@ def test_a_run_that_was_killed_is_told_of_by_the_next_and_its_record_made(
     (workspace / "script.yaml").write_text("turns: [{text: x, delay_s: 60}]")
     killed = begun(workspace, environment, tmp_path, "--transcript-dir", str(records))
     killed.kill()
-    killed.communicate(timeout=30)
+    killed.communicate(timeout=110)
     (journal,) = records.iterdir()
     (workspace / "script.yaml").write_text(GOOD)
     record = journal.with_suffix("")
@@ -313,7 +313,7 @@ def test_a_run_that_goes_on_is_no_run_that_was_killed(
     (workspace / "script.yaml").write_text(GOOD)
     assert run_again().stderr == ""
     process.terminate()
-    process.communicate(timeout=30)
+    process.communicate(timeout=110)
     assert process.returncode == 143
     assert [name for name in os.listdir(tmp_path / "records") if name.endswith(".journal")] == []
 

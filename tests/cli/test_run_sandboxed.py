@@ -300,7 +300,7 @@ def test_a_bubblewrap_is_used_where_there_is_no_landlock(
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=110,
     )
     document = json.loads(done.stdout)
     assert document["run"]["sandbox"] == {"kind": "bubblewrap", "requested": "auto", "abi": None}

@@ -114,7 +114,7 @@ def test_a_signal_ends_the_run_with_its_record_and_without_its_children(
     process = start(workspace, environment, [])
     pids = [int(pid) for pid in wait_for(workspace / "pids", process).split()]
     process.send_signal(number)
-    stdout, _ = process.communicate(timeout=30)
+    stdout, _ = process.communicate(timeout=110)
     document = json.loads((workspace / "t.json").read_text())
     assert process.returncode == 128 + number
     assert (document["result"]["reason"], document["result"]["exit_code"]) == ("cancelled", 128 + number)
@@ -137,7 +137,7 @@ def test_sigint_counts_even_when_it_was_inherited_as_ignored(
     process = start(workspace, environment, ["bash", "-c", 'trap "" INT; exec "$@"', "bash"])
     wait_for(workspace / "pids", process)
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=30)
+    process.communicate(timeout=110)
     assert process.returncode == 130
 
 
@@ -149,7 +149,7 @@ def test_a_killed_run_leaves_a_journal_that_recovers_and_verifies(
     process = start(workspace, environment, [])
     pids = [int(pid) for pid in wait_for(workspace / "pids", process).split()]
     process.kill()
-    process.communicate(timeout=30)
+    process.communicate(timeout=110)
     assert die(pids, within_s=20)
     done = ci_agent("transcript", "recover", "t.json")
     assert isinstance(done, subprocess.CompletedProcess)
@@ -176,7 +176,7 @@ def test_a_second_run_on_the_same_transcript_or_lock_is_busy(
         assert isinstance(done, subprocess.CompletedProcess)
         codes.append((done.returncode, done.stdout))
     process.terminate()
-    process.communicate(timeout=30)
+    process.communicate(timeout=110)
     assert codes == [(8, ""), (8, "")]
     assert process.returncode == 143
 
@@ -186,7 +186,7 @@ def test_a_closed_stdout_does_not_stop_the_run_and_is_not_a_success(
 ) -> None:
     script("turns: [{text: hi}]"), policy(POLICY)
     process = start(workspace, environment, ["bash", "-c", '"$@" >&-', "bash"])
-    _, stderr = process.communicate(timeout=30)
+    _, stderr = process.communicate(timeout=110)
     result = json.loads((workspace / "t.json").read_text())["result"]
     assert (process.returncode, result["exit_code"], result["reason"]) == (1, 1, "completed")
     assert result["error"] == "stdout was closed before the result could be written to it"
@@ -198,7 +198,7 @@ def test_a_reader_that_leaves_early_makes_the_run_fail_in_its_record_too(
 ) -> None:
     script("turns: [{text: " + "x" * 300_000 + "}]"), policy(POLICY)
     process = start(workspace, environment, ["bash", "-c", '"$@" | head -c 1 > first; exit ${PIPESTATUS[0]}', "bash"])
-    _, stderr = process.communicate(timeout=30)
+    _, stderr = process.communicate(timeout=110)
     result = json.loads((workspace / "t.json").read_text())["result"]
     assert (process.returncode, result["exit_code"]) == (1, 1)
     assert result["error"] == "the result could not be written to stdout: Broken pipe"
@@ -232,7 +232,7 @@ def test_a_run_with_a_deaf_command_is_over_within_five_seconds(
         pids = [int(pid) for pid in wait_for(workspace / "pids", process).split()]
         signalled = time.monotonic()
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=30)
+        process.communicate(timeout=110)
         took_s = time.monotonic() - signalled
         assert process.returncode == 143
         check_that_it_was_cancelled(workspace, 143)
@@ -272,7 +272,7 @@ def test_a_second_signal_does_not_let_commands_finish(
         process.send_signal(signal.SIGINT)
         wait_for(workspace / "cleaning", process)
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=30)
+        process.communicate(timeout=110)
         assert process.returncode == 130
         check_that_it_was_cancelled(workspace, 130)
         finished = (workspace / "cleaned").exists()
@@ -290,7 +290,7 @@ def test_the_death_of_the_shell_that_runs_the_command_ends_the_run(
     process = start(workspace, environment, ["bash", "-e", "-c", '"$@"; true', "bash"])
     pids = [int(pid) for pid in wait_for(workspace / "pids", process).split()]
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=30)  # until nobody holds the pipe any more
+    process.communicate(timeout=110)  # until nobody holds the pipe any more
     check_that_it_was_cancelled(workspace, 143)
     assert [is_alive(pid) for pid in pids] == [False] * len(pids)
 
@@ -304,7 +304,7 @@ def test_a_shell_that_ends_in_exec_hands_its_signals_on(
     process = start(workspace, environment, ["bash", "-e", "-c", 'exec "$@"', "bash"])
     pids = [int(pid) for pid in wait_for(workspace / "pids", process).split()]
     process.send_signal(number)
-    process.communicate(timeout=30)
+    process.communicate(timeout=110)
     assert process.returncode == 128 + number
     check_that_it_was_cancelled(workspace, 128 + number)
     assert [is_alive(pid) for pid in pids] == [False] * len(pids)
@@ -321,7 +321,7 @@ def test_the_first_process_of_a_container_can_be_signalled(
     process = start(workspace, environment, container)
     wait_for(workspace / "pids", process)
     os.kill(child_of(process.pid), signal.SIGTERM)
-    process.communicate(timeout=30)
+    process.communicate(timeout=110)
     assert process.returncode == 143
     check_that_it_was_cancelled(workspace, 143)
 

@@ -71,7 +71,7 @@ def run_recipe(repository: Path, tmp_path: Path) -> Run:
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=110,
         )
         assert record.exists(), done.stderr
         document = json.loads(record.read_text())
@@ -234,7 +234,7 @@ def test_attack_a_pull_request_does_not_bring_the_rules_of_its_review(commit: Co
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=110,
     )
     assert done.returncode == 3
     assert "its author would say what the run may do" in done.stderr

@@ -144,7 +144,7 @@ class Lab:
         *flags: str,
         env: Mapping[str, str] | None = None,
         script: str = "script.yaml",
-        timeout_s: float = 60,
+        timeout_s: float = 110,
         forked: Run | None = None,
     ) -> Ended:
         """The run, waited for; TimeoutExpired when it hangs. A fork spares it the start of Python: half of its time."""
@@ -163,7 +163,7 @@ class Lab:
         *,
         env: Mapping[str, str] | None = None,
         clean: Mapping[str, str] | None = None,
-        timeout_s: float = 60,
+        timeout_s: float = 110,
         **more: Any,
     ) -> Ended:
         started = time.monotonic()
@@ -249,7 +249,7 @@ def failing_calls(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The library of failing_calls.c, to be preloaded."""
     library = tmp_path_factory.mktemp("shim") / "failing_calls.so"
     source = Path(__file__).with_name("failing_calls.c")
-    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"], check=True, timeout=60)
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"], check=True, timeout=110)
     return library
 
 

@@ -59,7 +59,7 @@ def test_there_are_as_many_results_as_calls_when_a_signal_ends_the_run(lab: "Lab
     with lab.start(lab.argv()) as process:
         _wait_for(lab.workspace / "begun", process)
         process.send_signal(number)
-        assert process.wait(timeout=30) == 128 + number
+        assert process.wait(timeout=110) == 128 + number
     assert [call["status"] for call in check_each_call_has_its_result(lab)] == ["cancelled", "cancelled"]
 
 
@@ -83,7 +83,7 @@ def test_a_call_in_whose_midst_the_run_is_killed_is_on_record_as_begun(lab: "Lab
     with lab.start(lab.argv()) as process:
         _wait_for(lab.workspace / "done" / "one", process)
         process.kill()
-        assert process.wait(timeout=30) == -signal.SIGKILL
+        assert process.wait(timeout=110) == -signal.SIGKILL
     assert lab.effects() == {"one"}
     assert lab.orphans() == []
     call = lab.recovered()["tool_calls"][0]

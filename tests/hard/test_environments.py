@@ -70,7 +70,7 @@ def test_an_odd_environment_changes_nothing(lab: "Lab", environment: Mapping[str
     with lab.start(
         lab.argv("--output", output), clean=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
-        stdout, stderr = process.communicate(timeout=60)
+        stdout, stderr = process.communicate(timeout=110)
     assert process.returncode == 0, stderr
     lab.check_success()
     text = stdout.decode()
@@ -135,7 +135,7 @@ def test_a_run_that_was_suspended_goes_on(lab: "Lab") -> None:
         process.send_signal(signal.SIGSTOP)
         threading.Event().wait(1)
         process.send_signal(signal.SIGCONT)
-        _, stderr = process.communicate(timeout=60)
+        _, stderr = process.communicate(timeout=110)
     assert process.returncode == 0, stderr
     lab.check_success()
 
@@ -169,7 +169,7 @@ int gettimeofday(struct timeval *restrict t, void *restrict zone) {
 def test_a_wall_clock_that_jumps_moves_no_time_out_and_no_duration(lab: "Lab") -> None:
     library = lab.folder / "clock.so"
     build = ["cc", "-shared", "-fPIC", "-o", str(library), "-x", "c", "-", "-ldl"]
-    subprocess.run(build, input=CLOCK, text=True, check=True, timeout=60)
+    subprocess.run(build, input=CLOCK, text=True, check=True, timeout=110)
     done = lab.run("--timeout", "60", "--tool-timeout", "30", env={"LD_PRELOAD": str(library)})
     assert done.code == 0, done.stderr
     lab.check_success()

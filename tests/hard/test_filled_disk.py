@@ -51,7 +51,7 @@ def run_on_a_disk(lab: "Lab", options: str, messages: list[list[dict[str, Any]]]
     script = f"mount -t tmpfs -o {options} tmpfs {lab.out} || exit 99\n{then}"
     argv = lab.argv("--sandbox", "off", *flags)
     process = lab.start(["unshare", "-rm", "bash", "-c", script, "bash", *argv], stderr=subprocess.PIPE)
-    _, stderr = process.communicate(timeout=100)
+    _, stderr = process.communicate(timeout=110)
     if process.returncode == 99:
         pytest.skip("this user may not mount a tmpfs")
     return process.returncode, kept, stderr.decode()

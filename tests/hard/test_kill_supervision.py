@@ -77,7 +77,7 @@ def _run_and_kill(lab: "Lab", after_s: float, source: random.Random) -> bool:
     with lab.start(lab.argv(), stderr=subprocess.PIPE) as process:
         threading.Event().wait(after_s)
         was_killed = _kill_one_of(_serving(process), source)
-        stderr = process.communicate(timeout=60)[1].decode()
+        stderr = process.communicate(timeout=110)[1].decode()
     assert lab.orphans() == []
     assert process.returncode == 0, stderr
     lab.check_whole()

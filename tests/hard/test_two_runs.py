@@ -57,7 +57,7 @@ def test_of_ten_runs_that_start_at_once_one_runs_and_nine_exit_8(lab: "Lab", sha
     ]
     wait_until(lambda: sum(process.poll() is not None for process in processes) >= 9)
     go(lab)
-    ended = [(process.communicate(timeout=60), process.returncode) for process in processes]
+    ended = [(process.communicate(timeout=110), process.returncode) for process in processes]
     assert sorted(code for _, code in ended) == [0] + [8] * 9
     for (stdout, stderr), code in ended:
         if code == 8:

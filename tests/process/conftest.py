@@ -94,7 +94,7 @@ def as_nobody() -> Iterator[Callable[[str], str]]:
         environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONDONTWRITEBYTECODE": "1"}
         command = [*user, *usable[0], "-c", script]
         done = subprocess.run(
-            command, cwd=folder, env=environment, capture_output=True, text=True, timeout=100, check=False
+            command, cwd=folder, env=environment, capture_output=True, text=True, timeout=110, check=False
         )
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -105,7 +105,7 @@ def as_nobody() -> Iterator[Callable[[str], str]]:
 
 def _can_run(command: list[str]) -> bool:
     try:
-        return subprocess.run(command, capture_output=True, check=False, timeout=30).returncode == 0
+        return subprocess.run(command, capture_output=True, check=False, timeout=110).returncode == 0
     except OSError:
         return False
 
@@ -116,6 +116,6 @@ def python(tmp_path: Path) -> Callable[[str], str]:
 
     def run_script(script: str) -> str:
         command = [sys.executable, "-c", script]
-        return subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True, timeout=60).stdout
+        return subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True, timeout=110).stdout
 
     return run_script

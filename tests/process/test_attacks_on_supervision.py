@@ -165,7 +165,7 @@ ENDS = {
 def test_nothing_outlives_the_process_that_started_it(tmp_path: Path, is_alive: IsAlive, end: str) -> None:
     script = OWNER.replace("END", ENDS[end])
     owner = subprocess.Popen([sys.executable, "-c", script], cwd=tmp_path, start_new_session=True)
-    owner.wait(30)
+    owner.wait(110)
     pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
     for _ in range(2_000):
         if not (is_alive("canary") or any(Path(f"/proc/{pid}").exists() for pid in pids)):

@@ -159,7 +159,7 @@ def test_git_asks_nobody(tmp_path: Path) -> None:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=110,
         start_new_session=True,
     )
     assert (done.returncode, "terminal prompts disabled" in done.stderr) == (128, True)

@@ -37,4 +37,4 @@ def base_url(model_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
             pytest.fail(f"the server did not start:\n{log.read_text()[-2_000:]}")
         yield f"{address}/v1"
         server.stdin.close()
-        assert server.wait(30) == 0
+        assert server.wait(110) == 0

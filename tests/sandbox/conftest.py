@@ -82,7 +82,7 @@ class Place:
         os.close(write_end)
         with open(read_end, "rb") as output:
             text = output.read().decode("utf-8", "replace")
-        return Ran(process.wait(60), text)
+        return Ran(process.wait(110), text)
 
     def _become(self, confinement: object) -> None:
         if os.getuid() != self.user:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO, Any, Protocol
 
 MODULE = "ci_agent"
-TIMEOUT_S = 60
+TIMEOUT_S = 110
 THIRD_PARTY = ("httpx", "jsonschema", "pydantic", "re2")
 
 

@@ -69,7 +69,7 @@ EXTRA: dict[str, dict[str, Any]] = {
 def work_through(root: Path, name: str, calls: list[dict[str, Any]]) -> list[Seen]:
     """What came of each call, after all bounds have been checked."""
     arguments = [sys.executable, "-c", WORK_THROUGH, str(root), name, json.dumps(calls)]
-    result = subprocess.run(arguments, stdin=subprocess.DEVNULL, capture_output=True, timeout=100, check=True)
+    result = subprocess.run(arguments, stdin=subprocess.DEVNULL, capture_output=True, timeout=110, check=True)
     seen = [json.loads(line) for line in result.stdout.splitlines()]
     assert len(seen) == len(calls)
     for call, each in zip(calls, seen, strict=True):

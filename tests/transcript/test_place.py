@@ -161,7 +161,7 @@ def test_another_users_file_in_a_sticky_folder_is_refused_before_the_run(tmp_pat
     taken = tmp_path / "t.json"
     taken.write_text("{}")
     done = subprocess.run(
-        [sys.executable, "-c", STICKY, taken], capture_output=True, text=True, timeout=30, check=False
+        [sys.executable, "-c", STICKY, taken], capture_output=True, text=True, timeout=110, check=False
     )
     assert done.stdout == f"the transcript '{taken}' belongs to another user and could not be replaced\n", done.stderr
 
