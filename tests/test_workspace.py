@@ -38,6 +38,38 @@ def test_a_link_is_followed_before_the_dots_behind_it(workspace: Workspace, tmp_
     assert workspace.resolve("link/../secret") == tmp_path / "outside/secret"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "src/a.py",
+        "/src//a.py",
+        "/etc/passwd",
+        "..",
+        "../outside",
+        "src/../../x",
+        "up/x",
+        "up/../x",
+        "etc/x",
+        "new/./x",
+    ],
+)
+def test_a_path_that_begins_with_the_root_leads_where_python_says(
+    workspace: Workspace, tmp_path: Path, text: str
+) -> None:
+    (tmp_path / "outside/inner").mkdir(parents=True)
+    os.symlink("../outside/inner", workspace.root / "up")
+    os.symlink("/etc", workspace.root / "etc")
+    absolute = f"{workspace.root}/{text}"
+    assert workspace.resolve(absolute) == Path(os.path.realpath(absolute))
+    assert workspace.resolve(absolute, start=Path("/")) == Path(os.path.realpath(absolute))
+
+
+@pytest.mark.parametrize("text", ["/", "//etc", "/usr/../etc", "etc", "///"])
+def test_the_root_of_all_may_be_a_workspace(text: str) -> None:
+    assert Workspace(Path("/")).resolve(text) == Path(os.path.realpath(f"/{text.strip('/')}"))
+
+
 def test_a_dangling_link_leads_to_its_target(workspace: Workspace, tmp_path: Path) -> None:
     os.symlink(tmp_path / "not-there/yet", workspace.root / "dangling")
     assert workspace.resolve("dangling") == tmp_path / "not-there/yet"
