@@ -213,6 +213,8 @@ def read_copy(parsed: Parsed, draft: Draft) -> None:
     for word in sources:
         if not _use_remote(draft, word):
             draft.use("read", word, recursive)
+            if parsed.has("--read-batch"):
+                draft.use("write", word, recursive=True)
     if target is not None and not _use_remote(draft, target):
         use_target(parsed, draft, target, [_local_part(source) for source in sources], recursive)
 
