@@ -109,8 +109,9 @@ def _assign(parsed: Parsed, recursive: bool, has_target: bool) -> list[tuple[Rol
         trailing = ()
     middle = profile.operands.repeated or "anything"
     alone = profile.alone or (profile.alone_recursive if recursive else None)
-    if alone is not None and len(operands) <= len(leading):
-        return [(middle, Operand(literal_word(alone), -1)), *zip(leading, operands, strict=False)]
+    if len(operands) <= len(leading):
+        given = list(zip(leading, operands, strict=False)) if operands else []
+        return given if alone is None else [(middle, Operand(literal_word(alone), -1)), *given]
     between = max(len(operands) - len(leading) - len(trailing), 1)
     return list(zip((*leading, *[middle] * between, *trailing), operands, strict=False))
 

@@ -214,10 +214,9 @@ def _read_option(parsed: Parsed, words: Sequence[Word], index: int) -> int:
     text = word.prefix if word.kind == "unknown" else word.text
     name, equals, _ = text.partition("=")
     profile = parsed.profile
-    exact = word.kind == "literal" or not _blurred(word, name, equals)
     if not text.startswith("--") and profile.syntax.clusters and not _is_whole(profile, name):
         return _read_cluster(parsed, words, index, text)
-    if not exact:
+    if word.kind != "literal" and _blurred(word, name, equals):
         parsed.problem = parsed.problem or f"{word.text} may be any option of {_name(parsed)}"
         return index + 1
     option, attached = lookup(profile, name)

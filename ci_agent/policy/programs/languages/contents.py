@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from functools import lru_cache
 
 from ci_agent.policy.effects import Exclusion, Tracked
 from ci_agent.policy.programs.draft import Draft
@@ -10,6 +11,7 @@ from ci_agent.policy.programs.options import Operand, Parsed
 from ci_agent.policy.programs.pathspecs import OBJECT_ID, WORK_TREE
 from ci_agent.policy.programs.profile import Prints
 from ci_agent.policy.shell.printed_words import HASH
+from ci_agent.policy.words import Selection
 
 _PATCH = (
     *("-p", "-u", "--patch", "-U", "--unified", "--patch-with-raw", "--patch-with-stat", "--binary", "--check"),
@@ -71,11 +73,16 @@ def _take_from_index(parsed: Parsed, draft: Draft, excluded: tuple[Exclusion, ..
     if parsed.has(*_NOT_BY_INDEX) or not all(found.option.name in parsed.profile.options for found in parsed.options):
         return
     draft.files = [
-        use._replace(selection=replace(use.selection, indexed=True, stored=True), excluded=excluded)
+        use._replace(selection=_from_index(use.selection), excluded=excluded)
         if use.effect == "read" and use.recursive and use.selection.without == WORK_TREE.without
         else use
         for use in draft.files
     ]
+
+
+@lru_cache(maxsize=64)
+def _from_index(selection: Selection) -> Selection:
+    return replace(selection, indexed=True, stored=True)
 
 
 def _compares_with_index(parsed: Parsed) -> bool:

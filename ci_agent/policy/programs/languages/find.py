@@ -31,8 +31,10 @@ def read(parsed: Parsed, draft: Draft) -> None:
     deleted: set[Selection] = set()
     while position < len(operands):
         selection = reaching[position]
-        known = [] if lost else [root._replace(selection=selection) for root in roots]
-        if operands[position].word.literal == "-delete":
+        text = operands[position].word.literal
+        found = text in COMMANDS and not lost
+        known = [root._replace(selection=selection) for root in roots] if found else []
+        if text == "-delete":
             chosen = selection if len(roots) <= _MAX_ROOTS else EVERYTHING
             for root in roots if chosen not in deleted else ():
                 draft.use("delete", root, recursive=True, selection=chosen)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from ci_agent.policy.programs.option_names import starred
 from ci_agent.policy.programs.options import Operand, Parsed
 from ci_agent.policy.programs.profile import Option
 from ci_agent.policy.programs.selections import selection_of
@@ -56,9 +57,7 @@ def _end(parsed: Parsed, position: int) -> int:
 
 
 def find_option(parsed: Parsed, name: str) -> Option | None:
-    profile = parsed.profile
-    starred = (option for option in profile.prefixes if name.startswith(option.name[:-1]))
-    return profile.options.get(name) or next(starred, None)
+    return parsed.profile.options.get(name) or starred(parsed.profile, name)
 
 
 def _end_of_group(parsed: Parsed, position: int) -> int:
