@@ -173,7 +173,7 @@ def guilty(policy: Policy, workspace: Path, usual: dict[str, str], canary: Path,
 
 def bash(command: str, folder: Path, environment: dict[str, str] | None = None) -> None:
     done = subprocess.run(
-        ["bash", "-c", command], cwd=folder, env=environment, capture_output=True, check=False, timeout=30
+        ["bash", "-c", command], cwd=folder, env=environment, capture_output=True, check=False, timeout=110
     )
     assert environment is not None or done.returncode == 0, done.stderr
 

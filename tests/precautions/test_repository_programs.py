@@ -153,7 +153,7 @@ def run_all(commands: list[str], folder: Path, environment: Mapping[str, str], c
     for command in commands:
         os.utime(folder / "b", (0, 0))  # or git has no reason to look at the file
         subprocess.run(
-            ["bash", "-c", command], cwd=folder, env=environment, capture_output=True, check=False, timeout=30
+            ["bash", "-c", command], cwd=folder, env=environment, capture_output=True, check=False, timeout=110
         )
         if canary.exists():
             guilty.append(command)
