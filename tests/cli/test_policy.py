@@ -127,11 +127,60 @@ def test_explain_can_expect_an_answer(ci_agent: Any, policy: Write, expected: st
     assert explain(ci_agent, "--tool", "read", "--args", '{"path": ".env"}', "--expect", expected)[0] == code
 
 
-@pytest.mark.parametrize("arguments", ["{}", '{"file": "x"}', '{"path": 1}', "[]", "{", '{"path": "a", "path": "b"}'])
-def test_arguments_that_break_the_schema_are_explained_as_denied(ci_agent: Any, policy: Write, arguments: str) -> None:
+@pytest.mark.parametrize("expected", [[], ["--expect", "allow"], ["--expect", "deny"]])
+@pytest.mark.parametrize("arguments", ["{}", '{"file": "x"}', '{"path": 1}'])
+def test_a_call_that_can_never_be_made_is_what_nobody_expects(
+    ci_agent: Any, policy: Write, arguments: str, expected: list[str]
+) -> None:
     policy(RULES)
-    _, decision = explain(ci_agent, "--tool", "read", "--args", arguments)
-    assert (decision["effect"], decision["code"]) == ("deny", "arguments")
+    asked = ("--tool", "read", "--args", arguments, *expected)
+    code, decision = explain(ci_agent, *asked)
+    assert (code, decision["effect"], decision["code"]) == (1, "deny", "arguments")
+    told = ci_agent("policy", "explain", "--policy", "policy.yml", *asked)
+    first, second, *_ = told.stdout.splitlines()
+    assert (told.returncode, first, second) == (
+        1,
+        f"this call can never be made: read: {arguments}",
+        "deny  (arguments)",
+    )
+
+
+@pytest.mark.parametrize("expected", [[], ["--expect", "deny"]])
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ("{", "; this is none: Expecting property name"),
+        ('{"path": "a", "path": "b"}', '; this is none: the key "path" appears twice in one object'),
+        ("[]", "\n"),
+        ('[{"path": "a"}]', "\n"),
+    ],
+)
+def test_arguments_that_are_no_object_are_a_usage_error(
+    ci_agent: Any, policy: Write, arguments: str, problem: str, expected: list[str]
+) -> None:
+    flags = ("--tool", "read", "--args", arguments, *expected)
+    done = ci_agent("policy", "explain", "--policy", policy(RULES), *flags)
+    said = f"""--args takes a JSON object, such as '{{"path": "..."}}'{problem}"""
+    assert (done.returncode, done.stdout, said in done.stderr) == (2, "", True), done.stderr
+
+
+@pytest.mark.parametrize("expected", [[], ["--expect", "deny"]])
+@pytest.mark.parametrize(
+    ("tool", "problem"),
+    [
+        ("bsh", 'no tool is called "bsh": did you mean bash?'),
+        ("nosuch", 'no tool is called "nosuch": the tools are bash, edit, '),
+        ("re*", 'a call names one tool, and "re*" is a pattern'),
+        ("", "a tool name is empty"),
+    ],
+)
+def test_a_tool_that_no_run_has_is_a_usage_error(
+    ci_agent: Any, policy: Write, tool: str, problem: str, expected: list[str]
+) -> None:
+    flags = ("--tool", tool, "--args", "{}", *expected)
+    done = ci_agent("policy", "explain", "--policy", policy(RULES), *flags)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"Error: Invalid value for --tool: {problem}" in done.stderr
 
 
 def test_tools_that_are_not_configured_here_are_taken_as_they_are(ci_agent: Any, policy: Write) -> None:
@@ -159,11 +208,14 @@ def test_a_file_of_calls_is_decided_line_by_line(ci_agent: Any, policy: Write, w
 
 def test_a_line_that_is_no_call_is_named(ci_agent: Any, policy: Write, workspace: Path) -> None:
     policy(RULES)
-    (workspace / "calls.jsonl").write_text('{"tool": "read", "args": {}}\n{"tool": 1}\n\n{\n')
+    lines = ['{"tool": "read", "args": {}}', '{"tool": 1}', "", "{", '{"tool": "raed", "args": {}}']
+    (workspace / "calls.jsonl").write_text("\n".join([*lines, '{"tool": "read", "args": []}']))
     done = ci_agent("policy", "explain", "--policy", "policy.yml", "--calls", "calls.jsonl")
-    first, second = done.stderr.splitlines()
+    first, second, third, fourth = done.stderr.splitlines()
     assert (done.returncode, done.stdout) == (3, "")
     assert first == 'ci-agent: calls.jsonl:2:1: a call is written {"tool": NAME, "args": {...}}'
+    assert third == 'ci-agent: calls.jsonl:5:1: no tool is called "raed": did you mean read?'
+    assert fourth == 'ci-agent: calls.jsonl:6:1: a call is written {"tool": NAME, "args": {...}}'
     assert second.startswith("ci-agent: calls.jsonl:4:1: the line is not JSON: ")
 
 
@@ -228,10 +280,6 @@ def test_list_and_schema_speak_to_programs_and_to_people(ci_agent: Any) -> None:
 
 
 def test_explain_asks_whether_another_tool_was_meant(ci_agent: Any, policy: Write) -> None:
-    done = ci_agent("policy", "explain", "--policy", policy(RULES), "--tool", "bsh", "--args", '{"command": "ls"}')
-    assert (done.returncode, done.stderr) == (0, "note: bsh is no built-in tool; did you mean bash?\n")
-    known = ci_agent("policy", "explain", "--policy", policy(RULES), "--tool", "bash", "--args", '{"command": "ls"}')
-    assert known.stderr == ""
     bare = ci_agent("policy", "explain", "--policy", policy(RULES), "--tool", "bsh", "ls")
     assert (bare.returncode, "and 'bsh' is none; did you mean 'bash'?\n" in bare.stderr) == (2, True)
     other = ci_agent("policy", "explain", "--policy", policy(RULES), "--tool", "x__y", "ls")

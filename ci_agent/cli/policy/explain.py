@@ -2,7 +2,6 @@
 
 import json
 import shlex
-from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 import click
@@ -13,13 +12,15 @@ from ci_agent.cli.options import blamed_on, echo_json, format_option, policy_opt
 from ci_agent.errors import EXIT_NEGATIVE
 from ci_agent.explain import explain_call
 from ci_agent.hooks import Decision
-from ci_agent.json_types import Json, parse_json
+from ci_agent.json_types import Json, JsonObject, parse_json
 from ci_agent.policy.decide import Policy
 from ci_agent.policy.file.calls import BUILTIN_TOOLS, expand_call
+from ci_agent.policy.file.consistency import require_tool
+from ci_agent.policy.own_tests import describe_call
 from ci_agent.policy.suggest import smallest_rules
 from ci_agent.ready_policy import load_policy
 from ci_agent.reports.decision import render_decision
-from ci_agent.spelling import did_you_mean, nearest
+from ci_agent.spelling import did_you_mean
 from ci_agent.strict_yaml import Place, raise_problems
 from ci_agent.terminal import printable, shortened
 from ci_agent.text_files import read_text_file
@@ -30,10 +31,10 @@ from ci_agent.transcript.as_json import decision_json
 @dataclass(frozen=True, slots=True)
 class _Call:
     line: int
-    """Where in the file of calls, counted from 1."""
+    """Where in the file of calls, counted from 1; 0: on the command line."""
     tool: str
     raw_arguments: str
-    arguments: Json
+    arguments: JsonObject
 
 
 @click.command(
@@ -69,7 +70,8 @@ def explain_command(  # noqa: PLR0913, PLR0917 - one for each option
     """Decide a call as in a run, and say why. Nothing is executed.
 
     VALUE stands for the command, path or url of the tool, as a bare value does in a policy's tests.
-    Prints every effect that the call would have, with the rule that grants or forbids it.
+    Prints every effect that the call would have, with the rule that grants or forbids it. Exits 1 when the call can
+    never be made, since its tool takes no such arguments, and 2 for a tool or arguments that are none.
     """
     if value is not None:
         tool, arguments = _of_value(value, tool, arguments, calls)
@@ -80,19 +82,22 @@ def explain_command(  # noqa: PLR0913, PLR0917 - one for each option
     known = tools_without_a_run()
     offered = tool_names(tools)
     if calls is None:
-        _note_unknown([tool or ""], known)
-        _refuse_word(tool or "", arguments or "")
-        decisions = [explain_call(policy, known, tool or "", arguments or "", offered)]
-        _show(decisions[0], output_format)
+        call = _given_call(tool or "", arguments or "")
+        decisions = [explain_call(policy, known, call.tool, call.raw_arguments, offered)]
+        _show(call, decisions[0], output_format)
         if output_format == "text" and decisions[0].code == "default":
-            _show_smallest_rules(policy, tool or "", arguments or "")
+            _show_smallest_rules(policy, call)
     else:
         read = _read_calls(calls)
-        _note_unknown([call.tool for call in read], known)
         decisions = [explain_call(policy, known, call.tool, call.raw_arguments, offered) for call in read]
         for call, decision in zip(read, decisions, strict=True):
             _show_line(call, decision, output_format)
-    return EXIT_NEGATIVE if expect and any(decision.effect != expect for decision in decisions) else 0
+    return 0 if all(_answers(decision, expect) for decision in decisions) else EXIT_NEGATIVE
+
+
+def _answers(decision: Decision, expect: str | None) -> bool:
+    """False for what is not expected, and for a call that can never be made: its denial says nothing of the policy."""
+    return decision.code != "arguments" and expect in (None, decision.effect)
 
 
 def _of_value(value: str, tool: str | None, arguments: str | None, calls: str | None) -> tuple[str, str]:
@@ -106,20 +111,28 @@ def _of_value(value: str, tool: str | None, arguments: str | None, calls: str | 
     return name, json.dumps(expand_call(name, value))
 
 
-def _note_unknown(names: Iterable[str], tools: Collection[str]) -> None:
-    """A tool that is not built in may be one that is configured elsewhere, or a slip."""
-    for name in dict.fromkeys(names):
-        meant = None if name in tools else nearest(name, tools)
-        if meant:
-            click.echo(f"note: {printable(name)} is no built-in tool; did you mean {meant}?", err=True)
+def _given_call(tool: str, raw_arguments: str) -> _Call:
+    """The one call of the command line; UsageError where no model could send anything of the kind."""
+    try:
+        require_tool(tool, BUILTIN_TOOLS)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--tool") from error
+    try:
+        arguments = parse_json(raw_arguments)
+    except ValueError as error:
+        problem = f"; this is none: {error}" if raw_arguments.lstrip().startswith(("{", "[")) else ""
+        raise _no_object(tool, raw_arguments, problem) from error
+    if not isinstance(arguments, dict):
+        raise _no_object(tool, raw_arguments, "")
+    return _Call(0, tool, raw_arguments, arguments)
 
 
-def _refuse_word(tool: str, arguments: str) -> None:
-    """Broken JSON is decided as in a run; who gives a mere word has forgotten the braces."""
-    if not arguments.lstrip().startswith(("{", "[")):
-        key = {"bash": "command", "fetch": "url"}.get(tool, "path")
-        meant = shortened(json.dumps({key: arguments[:100]}), 100)
-        raise click.UsageError(f"--args takes a JSON object, such as {printable(shlex.quote(meant))}")
+def _no_object(tool: str, given: str, problem: str) -> click.UsageError:
+    """Who gives a mere word has forgotten the braces; they are shown."""
+    key = {"bash": "command", "fetch": "url"}.get(tool, "path")
+    word = "..." if given.lstrip().startswith(("{", "[")) else given[:100]
+    example = printable(shlex.quote(shortened(json.dumps({key: word}), 100)))
+    return click.UsageError(f"--args takes a JSON object, such as {example}{problem}")
 
 
 def _read_calls(file: str) -> list[_Call]:
@@ -141,21 +154,27 @@ def _read_call(number: int, line: str) -> _Call:
         call = parse_json(line)
     except ValueError as error:
         raise ValueError(f"the line is not JSON: {error}") from error
-    if not isinstance(call, dict) or call.keys() != {"tool", "args"} or not isinstance(call["tool"], str):
+    if not isinstance(call, dict) or call.keys() != {"tool", "args"} or not _has_types(call["tool"], call["args"]):
         raise ValueError('a call is written {"tool": NAME, "args": {...}}')
+    require_tool(call["tool"], BUILTIN_TOOLS)
     return _Call(number, call["tool"], json.dumps(call["args"]), call["args"])
 
 
-def _show(decision: Decision, output_format: str) -> None:
+def _has_types(tool: Json, arguments: Json) -> bool:
+    return isinstance(tool, str) and isinstance(arguments, dict)
+
+
+def _show(call: _Call, decision: Decision, output_format: str) -> None:
     if output_format == "json":
         echo_json(decision_json(decision))
-    else:
-        click.echo(render_decision(decision))
+        return
+    if decision.code == "arguments":
+        click.echo(printable(f"this call can never be made: {describe_call(call.tool, call.arguments)}"))
+    click.echo(render_decision(decision))
 
 
-def _show_smallest_rules(policy: Policy, tool: str, arguments: str) -> None:
-    given = parse_json(arguments)
-    rules = smallest_rules(policy, tool, given) if isinstance(given, dict) else ()
+def _show_smallest_rules(policy: Policy, call: _Call) -> None:
+    rules = smallest_rules(policy, call.tool, call.arguments)
     if rules:
         click.echo("\n# as little as would allow it, to go beneath `rules:`\n" + "\n".join(rules))
 

@@ -108,12 +108,17 @@ def check_test(test: TestModel, known_tools: frozenset[str]) -> Iterator[Problem
 
 
 def _check_call(tool: str, written: Json, known_tools: frozenset[str]) -> None:
-    if "*" in tool or "{" in tool:
-        raise ValueError(f"a call names one tool, and {quote(tool)} is a pattern")
-    problem = unknown_tool_problem(tool, known_tools)
+    require_tool(tool, known_tools)
+    expand_call(tool, written)
+
+
+def require_tool(name: str, known_tools: frozenset[str]) -> None:
+    """ValueError when no call can be one of this tool."""
+    if "*" in name or "{" in name:
+        raise ValueError(f"a call names one tool, and {quote(name)} is a pattern")
+    problem = unknown_tool_problem(name, known_tools)
     if problem:
         raise ValueError(problem)
-    expand_call(tool, written)
 
 
 @lru_cache(maxsize=1024)
