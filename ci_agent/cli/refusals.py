@@ -19,16 +19,21 @@ from ci_agent.ci_services.missing_key import said_for_the_service
 from ci_agent.cli.report_files import write_refusal_reports
 from ci_agent.cli.stderr import hide_secrets_of, notes_of
 from ci_agent.cli.streams import write_stream
-from ci_agent.cli.variables import values_of_variable
+from ci_agent.cli.variables import PREFIX, values_of_variable
 from ci_agent.errors import CIAgentError, InvalidFileError, MissingKeyError
 from ci_agent.reports.failure import refusal_subject
 from ci_agent.reports.places import Place, source_place
 from ci_agent.reports.refusal import Refusal
 from ci_agent.terminal import printable
+from ci_agent.transcript.journal import JOURNAL_SUFFIX
 from ci_agent.workspace import real_path
 
 _TRUE: Final = frozenset({"1", "true", "t", "yes", "y", "on"})
 """What click takes for a flag's variable."""
+
+
+_RESULTS: Final = ("transcript", "lock", "answer-file", "proposals")
+"""Flags that name files which a run writes, besides those of `--report`."""
 
 
 class PublishingCommand(click.Command):
@@ -44,7 +49,8 @@ class PublishingCommand(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         flags = ctx.params
-        wishes = _Wishes(flags["publish"], flags["report"], flags["workspace"] if flags["quiet"] else None)
+        others = [file for name in _RESULTS for file in _places(name, flags[name.replace("-", "_")])]
+        wishes = _Wishes(flags["publish"], flags["report"], others, flags["workspace"] if flags["quiet"] else None)
         environment: Mapping[str, str] = ctx.find_object(dict) or {}
         with _told(wishes, environment), self._for_its_reader(environment):
             return super().invoke(ctx)
@@ -68,6 +74,8 @@ class _Wishes(NamedTuple):
     published: Collection[Published]
     reports: Collection[str]
     """FORMAT=FILE, or what was meant for it."""
+    others: Collection[str]
+    """Files for other results of the run."""
     mailed_workspace: str | None
     """None: it is not quiet, so that no mail is expected."""
 
@@ -75,17 +83,26 @@ class _Wishes(NamedTuple):
 def _wishes_of(args: Sequence[str], environment: Mapping[str, str]) -> _Wishes:
     """Of a command line that may be wrong in all else."""
     options = args[: args.index("--")] if "--" in args else args
-    kinds = _said("--publish", options) or values_of_variable(environment.get("CI_AGENT_PUBLISH", ""))
-    workspace = _said("--workspace", options) or [environment.get("CI_AGENT_WORKSPACE", "") or "."]
+    kinds = _asked("publish", options, environment)
+    workspace = _asked("workspace", options, environment) or ["."]
     quiet = "--quiet" in options or environment.get("CI_AGENT_QUIET", "").lower() in _TRUE
-    reports = _said("--report", options) or values_of_variable(environment.get("CI_AGENT_REPORT", ""))
+    reports = _asked("report", options, environment)
     published = [kind for kind in get_args(Published) if kind in kinds]
-    return _Wishes(published, reports, workspace[-1] if quiet else None)
+    others = [file for name in _RESULTS for said in _asked(name, options, environment) for file in _places(name, said)]
+    return _Wishes(published, reports, others, workspace[-1] if quiet else None)
 
 
-def _said(flag: str, options: Sequence[str]) -> list[str]:
+def _places(name: str, file: str | None) -> Iterator[str]:
+    if file is not None:
+        yield from (file, f"{file}{JOURNAL_SUFFIX}") if name == "transcript" else (file,)
+
+
+def _asked(name: str, options: Sequence[str], environment: Mapping[str, str]) -> list[str]:
+    """What the command line says of a flag, or else its variable."""
+    flag, variable = f"--{name}", f"{PREFIX}{name.upper().replace('-', '_')}"
     behind = [after for word, after in pairwise(options) if word == flag]
-    return behind + [word.removeprefix(f"{flag}=") for word in options if word.startswith(f"{flag}=")]
+    glued = [word.removeprefix(f"{flag}=") for word in options if word.startswith(f"{flag}=")]
+    return [*behind, *glued] or values_of_variable(environment.get(variable, ""))
 
 
 @contextmanager
@@ -99,7 +116,7 @@ def _told(wishes: _Wishes, environment: Mapping[str, str]) -> Iterator[None]:
             _print(f"{refusal_subject(refusal, where)}\n")
         for problem in publish_refusal(wishes.published, refusal, environment, _print):
             _print(f"warning: {printable(problem)}")
-        for problem in write_refusal_reports(wishes.reports, refusal):
+        for problem in write_refusal_reports(wishes.reports, wishes.others, refusal):
             _print(f"warning: {printable(problem)}")
         raise
 

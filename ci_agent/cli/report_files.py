@@ -1,6 +1,7 @@
 """`--report FORMAT=FILE`: reports that a run writes when it has ended, or when it was refused."""
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -35,21 +36,32 @@ def named_report(given: str) -> tuple[str, Path]:
     return name, Path(file)
 
 
-def write_refusal_reports(given: Iterable[str], refusal: Refusal) -> Iterator[str]:
+def write_refusal_reports(given: Iterable[str], others: Iterable[str], refusal: Refusal) -> Iterator[str]:
     """Write what an upload or a test page waits for; yields why one could not be written.
 
-    Nobody has looked yet at what a run was refused for, so nothing that is there is replaced, and no link is followed.
+    Nobody has looked yet at what a run was refused for, so nothing that is there is replaced, no link is followed, and
+    a name that is asked for twice, or for one of the run's `others` results, is left free.
     """
     document = refused_document(refusal)
+    named: list[tuple[str, Path]] = []
     for report in given:
         with suppress(click.BadParameter):
-            name, file = named_report(report)
-            if str(file) == "-":
-                continue
+            named.append(named_report(report))
+    asked = Counter(map(_place, [*others, *(str(file) for _, file in named)]))
+    for name, file in named:
+        if str(file) != "-" and asked[_place(str(file))] == 1:
             try:
                 _write_new(file, renderer(name)(document))
             except (OSError, ValueError) as error:
                 yield f"the report {str(file)!r} is not written: {getattr(error, 'strerror', None) or error}"
+
+
+def _place(file: str) -> str:
+    """Where the name leads; itself when that cannot be told."""
+    try:
+        return os.path.realpath(file)
+    except (OSError, ValueError):
+        return file
 
 
 def _write_new(file: Path, report: str) -> None:

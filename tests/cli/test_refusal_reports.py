@@ -95,3 +95,31 @@ def test_no_key_is_in_a_report_of_a_refusal(ci_agent: CIAgent, workspace: Path) 
     ci_agent(*RUN, "--policy", f"{key}.yml", "--report", "junit=out.xml", env={"OPENAI_API_KEY": key})
     text = (workspace / "out.xml").read_text()
     assert ("[redacted]" in text, key in text) == (True, False)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--report", "html=x", "--report", "junit=./x"),
+        ("--transcript", "t.json", "--report", "text=t.json"),
+        ("--transcript", "t.json", "--report", "text=t.json.journal"),
+        ("--lock", "l", "--report", "text=l"),
+        ("--answer-file", "a", "--report", "text=a"),
+        ("--bogus", "--transcript=t.json", "--report", "text=t.json.journal"),
+        ("--bogus", "--report", "text=of-the-variable"),
+        ("--report", "text=of-the-variable"),
+    ],
+)
+def test_no_report_of_a_refusal_stands_where_another_result_goes(
+    options: tuple[str, ...], ci_agent: CIAgent, workspace: Path
+) -> None:
+    """A later run would find no journal, or no lock, of its own there."""
+    variables = {"CI_AGENT_PROPOSALS": "of-the-variable"}
+    assert ci_agent(*RUN, "--policy", "p.yml", *options, env=variables).returncode in {2, 3}
+    assert sorted(path.name for path in workspace.iterdir()) == ["p.yml", "s.yaml"]
+
+
+def test_a_name_that_no_file_can_have_hides_no_message(ci_agent: CIAgent, workspace: Path) -> None:
+    (workspace / "task.yaml").write_text('task: 1\nprompt: x\npolicy: p.yml\nreports: {junit: "a\\0b"}\n')
+    done = ci_agent("run", "--task", "task.yaml", "--model", "scripted:s.yaml")
+    assert (done.returncode, WHY in done.stderr, "Traceback" in done.stderr) == (3, True, False), done.stderr
