@@ -26,6 +26,9 @@ _SHORT_CLUSTER = re.compile(r"-[A-Za-z]{1,4}")
 _LOOK_TWICE = ("git archive", "openssl ")
 """Programs that may take the value of one option for another option."""
 
+_NO_FILE = frozenset({"data", "code", "script", "look", "in_place", "recursive"})
+"""Meanings of options whose value names nothing that is reached."""
+
 _MAX_REPEATS = 2
 """How often a letter of one cluster is noted: none means more when it is there more often."""
 
@@ -292,11 +295,23 @@ def _read_cluster(parsed: Parsed, words: Sequence[Word], index: int, text: str) 
         option = profile.options.get(name) or unlisted(profile, name)
         if option.arity != "bare" and (option.arity != "may_take" or option.name in profile.options):
             rest = tail(word, position) if position < len(text) or word.kind == "unknown" else None
+            if text.startswith("=", position) and (position + 1 < len(text) or word.kind == "unknown"):
+                _note_behind_equals(parsed, Found(option, name, index, tail(word, position + 1), None, position + 1))
             return _add(parsed, words, Found(option, name, index, rest, None, position))
         parsed.options.append(Found(option, name, index))
     if word.kind == "unknown":
         _doubt(parsed, word)
     return index + 1
+
+
+def _note_behind_equals(parsed: Parsed, found: Found) -> None:
+    """To some programs `-f=FILE` is `-f FILE`, to others a file whose name begins with `=`: it counts as both."""
+    meaning, profile = found.option.meaning, parsed.profile
+    picks = (profile.globs or profile.extensions) and found.option.name not in profile.leaves_out | profile.passes_by
+    if meaning in ("folder", "look_folder"):
+        parsed.problem = parsed.problem or f"the folder behind {found.spelled}= is not certain: put a blank there"
+    elif picks or meaning not in _NO_FILE:
+        parsed.options.append(found)
 
 
 def _note_whole(parsed: Parsed, word: Word, text: str, index: int) -> None:
