@@ -31,9 +31,10 @@ def run(ci_agent: Run, workspace: Path, tmp_path: Path) -> Run:
         turn = {"tool_calls": [{"name": "bash", "arguments": {"command": "python3 evil.py"}}]}
         (tmp_path / "script.yaml").write_text(json.dumps({"turns": [*[turn] * calls, {"text": ANSWER}]}))
         (tmp_path / "policy.yml").write_text(POLICY)
-        return ci_agent(
-            "run", "--policy", "../policy.yml", "--model", "scripted:../script.yaml", "--output", "json", *args, "Go."
-        )
+        (tmp_path / "aside").mkdir(exist_ok=True)
+        options = ("--policy", "../policy.yml", "--model", "scripted:../script.yaml", "--output", "json")
+        # Where a record that finds no other place is put, and stays.
+        return ci_agent("run", *options, *args, "Go.", env={"TMPDIR": str(tmp_path / "aside")})
 
     return call
 

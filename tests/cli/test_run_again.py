@@ -208,7 +208,7 @@ def test_a_run_that_was_cancelled_is_on_record_as_such_and_one_that_was_killed_l
     run_again()
     before = state(tmp_path)
     (workspace / "script.yaml").write_text("turns: [{text: x, delay_s: 60}]")
-    process = begun(workspace, environment, tmp_path)
+    process = begun(workspace, environment, tmp_path, "--transcript", str(tmp_path / "t.json"))
     process.send_signal(number)
     process.communicate(timeout=110)
     after = state(tmp_path)

@@ -207,7 +207,8 @@ Path("wait.sh").write_text({CANARY + "; echo $$ $PPID $(cat canary) > new; mv ne
 Path("policy.yml").write_text('policy: 1\\nrules: [{{id: wait, allow: bash, command: ["bash wait.sh"]}}]\\n')
 Path("script.yaml").write_text('turns: [{{tool_calls: [{{name: bash, arguments: {{command: bash wait.sh}}}}]}}]')
 options = [] if sys.flags.no_site == 0 else ["-S"]
-words = ["-m", "ci_agent", "run", "--policy", "policy.yml", "--model", "scripted:script.yaml", "Go."]
+words = ["-m", "ci_agent", "run", "--policy", "policy.yml", "--model", "scripted:script.yaml"]
+words += ["--transcript", "t.json", "Go."]  # a journal that was left elsewhere would stay on the machine
 run = subprocess.Popen([sys.executable, *options, *words], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
 while not os.path.exists("pids"):
     assert run.poll() is None
