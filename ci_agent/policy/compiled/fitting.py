@@ -13,7 +13,10 @@ from ci_agent.policy.words import Word
 def next_gap(patterns: Sequence[CommandPattern], command: ExecFact) -> Gap | None:
     """Where the patterns stop, the one that comes farthest; None when one of them fits."""
     nearest = ANOTHER_PROGRAM if patterns else _NAMES_NO_COMMAND
-    fits = map(cover, patterns, repeat(command)) if command.origin is None else _fits(patterns, command)
+    if command.origin is None:
+        fits: Iterator[Coverage | _Fit | Gap] = map(cover, _worth_trying(patterns, command), repeat(command))
+    else:
+        fits = _fits(patterns, command)
     for fit in fits:
         if fit is ANOTHER_PROGRAM:
             continue
@@ -22,6 +25,14 @@ def next_gap(patterns: Sequence[CommandPattern], command: ExecFact) -> Gap | Non
         if (fit.words, fit.is_hazard) > (nearest.words, nearest.is_hazard):
             nearest = fit
     return nearest
+
+
+def _worth_trying(patterns: Sequence[CommandPattern], command: ExecFact) -> Sequence[CommandPattern]:
+    """Without those that plainly name another program."""
+    program = command.words[0]
+    if program.kind != "literal" or "/" in program.text or command.located is not None:
+        return patterns
+    return [pattern for pattern in patterns if not pattern.tokens or pattern.tokens[0].matches(program.text)]
 
 
 _NAMES_NO_COMMAND: Final = Gap(0, "it names no command")

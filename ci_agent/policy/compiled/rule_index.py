@@ -122,8 +122,12 @@ class FileDenies:
     def about(self, fact: FileFact) -> CompiledRule | None:
         """The first rule that forbids the path itself."""
         lists = fact.is_folder and fact.effect in ("read", "list")
-        found = [rule for names in fact.denied_names for rule in self._about(names, lists=lists)]
-        return min([*self.everywhere, *found], key=strictest_first, default=None)
+        found = list(self.everywhere)
+        for names in fact.denied_names:
+            for glob, rule in self._globs.near(names):
+                if glob.covers_listing(names) if lists else glob.covers(names):
+                    found.append(rule)
+        return min(found, key=strictest_first, default=None)
 
     def about_open(self, paths: Sequence[Names], spend: Callable[[int], None]) -> CompiledRule | None:
         """The first rule that may forbid one of the paths that open ones may become; folded."""
@@ -152,11 +156,6 @@ class FileDenies:
         found = [rule for name in telling for rule in self._globs.covering((*folder, name))]
         found += self._open.covering((*folder, "")) if held else ()
         return min(found, key=strictest_first, default=None)
-
-    def _about(self, names: Names, *, lists: bool) -> Iterator[CompiledRule]:
-        for glob, rule in self._globs.near(names):
-            if glob.covers_listing(names) if lists else glob.covers(names):
-                yield rule
 
 
 class ProgramIndex:

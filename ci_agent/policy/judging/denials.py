@@ -102,7 +102,7 @@ class Denials:
         for rule in self._about_commands(command, given):
             if _is_about_command(rule, command, given) and arguments_may_match(rule, self.arguments):
                 yield Forbidden(rule, command)
-        for file in (*command.files, *command.perhaps):
+        for file in command.files + command.perhaps:
             yield from self._of_file(file)
         for request in command.requests:
             yield from self._of_request(request, "fetch")

@@ -130,6 +130,7 @@ def _folder_refusal(site: Site, rule: CompiledRule, fact: ExecFact) -> Refusal |
     if names == root:
         return None
     within = names[: len(root)] == root
-    if any(glob.reaches_into(names) if within else glob.covers_listing(names) for glob in rule.reach or ()):
-        return None
+    for glob in rule.reach or ():
+        if glob.reaches_into(names) if within else glob.covers_listing(names):
+            return None
     return Refusal(f"it would run in {fact.folder}, outside its paths", _FITS)

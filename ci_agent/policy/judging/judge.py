@@ -72,7 +72,8 @@ def judge(call: Call) -> list[Verdict]:
         if rule is not None and isinstance(fact, ExecFact):
             granting[rule.id] = rule
         forbidden = denials.of(fact)
-        forbidden.sort(key=lambda each: strictest_first(each.rule))
+        if len(forbidden) > 1:
+            forbidden.sort(key=lambda each: strictest_first(each.rule))
         verdicts[id(fact)] = Verdict(fact, rule, tuple(forbidden))
     return [verdicts[id(fact)] for fact in facts]
 

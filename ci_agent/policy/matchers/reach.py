@@ -44,10 +44,10 @@ class AnchoredGlob:
 
     def reaches_into(self, names: Names) -> bool:
         """Whether something in or beneath a folder may fit, or the folder itself does."""
-        size = min(len(self.prefix), len(names))
-        if names[:size] != self.prefix[:size]:
+        prefix = self.prefix
+        if names[: len(prefix)] != prefix[: len(names)]:
             return False
-        return not all(self.tail) or len(names) < len(self.prefix) + len(self.tail) or self.covers(names)
+        return not all(self.tail) or len(names) < len(prefix) + len(self.tail) or self.covers(names)
 
     def spells(self, run: Names) -> bool:
         """Whether these names stand in it one after another, without a wildcard, in any case."""
