@@ -1,6 +1,7 @@
 """The options of `run` that name a task file and give its inputs; what the file says becomes the options' defaults."""
 
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -70,14 +71,25 @@ def read_task_prompt(
     asked = {name: spec.state for name, spec in task.document.inputs.items() if spec.state is not None}
     left = {name: state[key] for name, key in asked.items() if key in state}
     given = {**left, **_given_inputs(flags)}
-    files = flags["prompt"]
+    values = read_inputs(task.document.inputs, given, task.file)
+    require_revisions(task.document.inputs, values, Path(flags["workspace"]), task.file)
+    _require_files(task, flags["prompt"], flags["workspace"])
+    prompt, texts = render_task(task, values, flags["prompt"])
+    return prompt, (*_context(task), *texts)
+
+
+def _require_files(task: Task, files: Sequence[str], workspace: str) -> None:
+    """Raises UsageError unless the prompt is about files that are there, or about none and there are none."""
     if files and not task.takes_files:
         problem = f"{task.file} takes no files: its prompt has no {{{{ files }}}}. Add it there, or give no files."
         raise click.UsageError(problem)
-    values = read_inputs(task.document.inputs, given, task.file)
-    require_revisions(task.document.inputs, values, Path(flags["workspace"]), task.file)
-    prompt, texts = render_task(task, values, files)
-    return prompt, (*_context(task), *texts)
+    if not files and task.takes_files:
+        problem = f"{task.file} is about files, and none is named: write them behind all options, as in `-- a.txt`."
+        raise click.UsageError(problem)
+    for file in files:
+        if not os.path.lexists(os.path.join(workspace, file)):
+            hint = "git diff --name-only --diff-filter=d names no file that is deleted"
+            raise click.UsageError(f"There is no file {file!r} in the workspace: name those that are there ({hint}).")
 
 
 def _refuse_prompt_file(task: Task, flags: Mapping[str, Any]) -> None:

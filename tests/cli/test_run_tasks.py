@@ -11,7 +11,7 @@ CIAgent = Callable[..., Any]
 
 TASK = """\
 task: 1
-prompt: "Look at {{ files }} since {{ base }}."
+prompt: "Look at it since {{ base }}."
 inputs:
   base: {default: main}
   body: {type: text, default: ""}
@@ -20,6 +20,8 @@ model: scripted:script.yaml
 limits: {max_turns: 2}
 reports: {junit: report.xml}
 """
+
+OF_FILES = TASK.replace("Look at it", "Look at {{ files }}")
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +39,10 @@ def prompt_of(done: Any) -> str:
     return str(json.loads(done.stdout)["messages"][0]["content"][0]["text"])
 
 
-def test_a_task_needs_no_other_option(ci_agent: CIAgent, workspace: Path) -> None:
+def test_a_task_needs_no_other_option(ci_agent: CIAgent, workspace: Path, task: Path) -> None:
+    task.write_text(OF_FILES)
+    (workspace / "a b").touch()
+    (workspace / "-c").symlink_to("gone")
     done = ci_agent("run", "--task", "tasks/look.yaml", "--", "a b", "-c")
     assert prompt_of(done) == 'Look at "a b"\n"-c" since main.'
     assert json.loads(done.stdout)["policy"]["limits"]["max_turns"] == 2
@@ -90,14 +95,40 @@ def test_what_does_not_fit_is_refused_before_anything_runs(
 
 
 def test_files_for_a_task_that_takes_none_are_refused(ci_agent: CIAgent, task: Path) -> None:
-    task.write_text(TASK.replace("{{ files }}", "it"))
     done = ci_agent("run", "--task", "tasks/look.yaml", "a.py")
     assert (done.returncode, "takes no files: its prompt has no {{ files }}. Add it there" in done.stderr) == (2, True)
 
 
+@pytest.mark.parametrize(
+    ("files", "problem"),
+    [
+        ((), "tasks/look.yaml is about files, and none is named: write them behind all options, as in `-- a.txt`."),
+        (
+            ("tasks/look.yaml", "gone.py", "other.py"),
+            "There is no file 'gone.py' in the workspace: name those that are there (git diff --name-only --diff-filter",
+        ),
+        (("look.yaml",), "There is no file 'look.yaml' in the workspace: name those that are there "),
+    ],
+)
+def test_a_task_about_files_is_not_run_over_nothing(
+    ci_agent: CIAgent, task: Path, files: tuple[str, ...], problem: str
+) -> None:
+    task.write_text(OF_FILES)
+    done = ci_agent("run", "--task", "tasks/look.yaml", "--", *files)
+    assert (done.returncode, done.stdout, f"Error: {problem}" in done.stderr) == (2, "", True), done.stderr
+    looked = ci_agent("doctor", "--offline", "--task", "tasks/look.yaml", "--", *files)
+    assert (looked.returncode, problem in looked.stdout) == (3, True)
+
+
+def test_files_are_those_of_the_workspace(ci_agent: CIAgent, task: Path) -> None:
+    task.write_text(OF_FILES)
+    done = ci_agent("run", "--task", "tasks/look.yaml", "--workspace", "tasks", "--", "look.yaml", str(task))
+    assert prompt_of(done) == f'Look at "look.yaml"\n"{task}" since main.'
+
+
 @pytest.mark.parametrize("text", ['prompt: ""', 'prompt: "  \\n"', 'prompt: "{{ base }}"'])
 def test_a_task_that_asks_nothing_is_refused(ci_agent: CIAgent, task: Path, text: str) -> None:
-    task.write_text(TASK.replace('prompt: "Look at {{ files }} since {{ base }}."', text))
+    task.write_text(TASK.replace('prompt: "Look at it since {{ base }}."', text))
     done = ci_agent("run", "--task", "tasks/look.yaml", "--input", "base= ")
     assert (done.returncode, done.stdout, "is empty" in done.stderr) == (3, "", True)
     assert ci_agent("doctor", "--task", "tasks/look.yaml", "--input", "base= ", "--offline").returncode == 3
