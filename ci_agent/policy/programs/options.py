@@ -294,9 +294,12 @@ def _read_cluster(parsed: Parsed, words: Sequence[Word], index: int, text: str) 
             continue
         option = profile.options.get(name) or unlisted(profile, name)
         if option.arity != "bare" and (option.arity != "may_take" or option.name in profile.options):
-            rest = tail(word, position) if position < len(text) or word.kind == "unknown" else None
             if text.startswith("=", position) and (position + 1 < len(text) or word.kind == "unknown"):
-                _note_behind_equals(parsed, Found(option, name, index, tail(word, position + 1), None, position + 1))
+                behind = Found(option, name, index, tail(word, position + 1), None, position + 1)
+                if profile.globs:
+                    return _add(parsed, words, behind)
+                _note_behind_equals(parsed, behind)
+            rest = tail(word, position) if position < len(text) or word.kind == "unknown" else None
             return _add(parsed, words, Found(option, name, index, rest, None, position))
         parsed.options.append(Found(option, name, index))
     if word.kind == "unknown":
@@ -306,11 +309,9 @@ def _read_cluster(parsed: Parsed, words: Sequence[Word], index: int, text: str) 
 
 def _note_behind_equals(parsed: Parsed, found: Found) -> None:
     """To some programs `-f=FILE` is `-f FILE`, to others a file whose name begins with `=`: it counts as both."""
-    meaning, profile = found.option.meaning, parsed.profile
-    picks = (profile.globs or profile.extensions) and found.option.name not in profile.leaves_out | profile.passes_by
-    if meaning in ("folder", "look_folder"):
+    if found.option.meaning in ("folder", "look_folder"):
         parsed.problem = parsed.problem or f"the folder behind {found.spelled}= is not certain: put a blank there"
-    elif picks or meaning not in _NO_FILE:
+    elif found.option.meaning not in _NO_FILE:
         parsed.options.append(found)
 
 
