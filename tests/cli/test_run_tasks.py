@@ -105,7 +105,7 @@ def test_files_for_a_task_that_takes_none_are_refused(ci_agent: CIAgent, task: P
         ((), "tasks/look.yaml is about files, and none is named: write them behind all options, as in `-- a.txt`."),
         (
             ("tasks/look.yaml", "gone.py", "other.py"),
-            "There is no file 'gone.py' in the workspace: name those that are there (git diff --name-only --diff-filter",
+            "There is no file 'gone.py' in the workspace: name those that are there (git diff --name-only ",
         ),
         (("look.yaml",), "There is no file 'look.yaml' in the workspace: name those that are there "),
     ],
