@@ -121,6 +121,8 @@ def test_a_search_that_does_not_come_to_the_file_is_allowed(policy: Policy, comm
         "rg x -t py -t sh .",
         "rg --hidden --files | xargs cat",
         "rg x -f .env --files .",
+        "rg -. -g='!src' x",
+        "rg -g=.env x",
         "eslint . --ext .ts,.env",
     ],
 )
