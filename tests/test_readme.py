@@ -74,9 +74,16 @@ PAGES = {
 }
 
 
+REVIEWED = ("src/a.py", "src/b c.py")
+"""Files that the page of tasks looks at, whatever is in them."""
+
+
 @pytest.mark.parametrize(("page", "least"), PAGES.values(), ids=PAGES)
 def test_every_command_prints_what_the_page_shows(page: str, least: int, tmp_path: Path) -> None:
     write_files(page, tmp_path)
+    for name in REVIEWED if page is TASKS else ():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
     shown = [command for _, text in blocks(page, "console") for command in commands(text)]
     assert len(shown) >= least
     for command, lines in shown:
