@@ -21,7 +21,7 @@ from ci_agent.cli.stderr import hide_secrets_of, notes_of
 from ci_agent.cli.streams import write_stream
 from ci_agent.cli.variables import PREFIX, values_of_variable
 from ci_agent.errors import CIAgentError, InvalidFileError, MissingKeyError
-from ci_agent.reports.failure import refusal_subject
+from ci_agent.reports.failure import refusal_lines
 from ci_agent.reports.places import Place, source_place
 from ci_agent.reports.refusal import Refusal
 from ci_agent.terminal import printable
@@ -70,6 +70,14 @@ class PublishingCommand(click.Command):
             raise
 
 
+class _ToldError(CIAgentError):
+    """Of a run that was refused, when all has been said: there is no line left to print."""
+
+    def __init__(self, exit_code: int) -> None:
+        super().__init__()
+        self.exit_code = exit_code
+
+
 class _Wishes(NamedTuple):
     published: Collection[Published]
     reports: Collection[str]
@@ -113,11 +121,14 @@ def _told(wishes: _Wishes, environment: Mapping[str, str]) -> Iterator[None]:
         refusal = _refusal(error, environment)
         if wishes.mailed_workspace is not None:
             where = hide_secrets_of(environment)(_absolute(wishes.mailed_workspace))
-            _print(f"{refusal_subject(refusal, where)}\n")
+            for line in refusal_lines(refusal, where):
+                _print(line)
         for problem in publish_refusal(wishes.published, refusal, environment, _print):
             _print(f"warning: {printable(problem)}")
         for problem in write_refusal_reports(wishes.reports, wishes.others, refusal):
             _print(f"warning: {printable(problem)}")
+        if wishes.mailed_workspace is not None:
+            raise _ToldError(error.exit_code) from error
         raise
 
 

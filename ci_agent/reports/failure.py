@@ -25,10 +25,13 @@ def render_failure(document: JsonObject, transcript: Path | None) -> str:
     return "\n".join([one_line(subject, _MAX_SUBJECT_CHARS), "", text, *record])
 
 
-def refusal_subject(refusal: Refusal, workspace: str) -> str:
-    """One line, for a run that did not begin or broke off without a record."""
-    subject = f"ci-agent failed in {workspace}: {refusal.reason}, exit code {refusal.exit_code}: {refusal.message}"
-    return one_line(subject, _MAX_SUBJECT_CHARS)
+def refusal_lines(refusal: Refusal, workspace: str) -> Iterator[str]:
+    """Of a run that did not begin or broke off without a record: all that there is to say, the first line for the
+    mail's subject."""
+    first, *rest = refusal.message.splitlines() or [""]
+    subject = f"ci-agent failed in {workspace}: {refusal.reason}, exit code {refusal.exit_code}: {first}"
+    yield one_line(subject, len(subject))
+    yield from (f"ci-agent: {line}" for line in rest)
 
 
 def failure_hints(document: JsonObject, transcript: Path | None) -> Iterator[str]:

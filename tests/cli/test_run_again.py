@@ -318,7 +318,7 @@ def test_a_run_that_goes_on_is_no_run_that_was_killed(
     assert [name for name in os.listdir(tmp_path / "records") if name.endswith(".journal")] == []
 
 
-def test_the_first_line_of_a_refusal_is_what_a_subject_would_be(
+def test_a_refusal_is_said_once_and_its_first_line_is_what_a_subject_would_be(
     run_again: CIAgent, ci_agent: CIAgent, workspace: Path, tmp_path: Path
 ) -> None:
     run_again()
@@ -326,14 +326,19 @@ def test_the_first_line_of_a_refusal_is_what_a_subject_would_be(
     with lock.open() as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         busy = run_again().stderr.splitlines()
-    assert busy[0].startswith(f"ci-agent failed in {workspace}: busy, exit code 8: another run holds the lock '")
-    assert busy[1] == ""
-    assert busy[2].startswith(f"ci-agent: another run holds the lock '{lock}'")
-    no_key = run_again("--api-key-file", "gone").stderr.splitlines()
-    assert no_key[0].startswith(f"ci-agent failed in {workspace}: configuration, exit code 3: cannot read the API key")
-    assert no_key[2] == "ci-agent: cannot read the API key file 'gone': No such file or directory"
-    typo = run_again("--bogus", "--workspace", "/elsewhere").stderr.splitlines()
-    assert typo[0].startswith("ci-agent failed in /elsewhere: usage, exit code 2: No such option '--bogus'.")
+    (subject,) = busy
+    assert subject.startswith(f"ci-agent failed in {workspace}: busy, exit code 8: another run holds the lock '{lock}'")
+    no_key = run_again("--api-key-file", "gone").stderr
+    why = "cannot read the API key file 'gone': No such file or directory"
+    assert no_key == f"ci-agent failed in {workspace}: configuration, exit code 3: {why}\n"
+    typo = run_again("--bogus", "--workspace", "/elsewhere").stderr
+    assert typo == "ci-agent failed in /elsewhere: usage, exit code 2: No such option '--bogus'. Did you mean '--verbose'?\n"
+    (workspace / "two.yml").write_text("policy: 1\nrules: [{id: a, alow: ls}, {id: b, alow: ls}]\n")
+    first, second = run_again("--policy", "two.yml").stderr.splitlines()
+    assert first.startswith(f"ci-agent failed in {workspace}: configuration, exit code 3: two.yml:2:17: unknown key")
+    assert second.startswith("ci-agent: two.yml:2:36: unknown key")
+    long = run_again("--tools", "x" * 300).stderr
+    assert (long.count("x" * 300), long.count("\n")) == (1, 1)
     variable = ci_agent("run", "--bogus", env={"CI_AGENT_QUIET": "true", "CI_AGENT_WORKSPACE": "/w"})
     assert variable.stderr.startswith("ci-agent failed in /w: usage, exit code 2: ")
     assert not ci_agent("run", "--bogus").stderr.startswith("ci-agent failed")
