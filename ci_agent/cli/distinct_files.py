@@ -1,4 +1,5 @@
-"""What a run leaves goes to files of its own: not two results into one, and none over what the run is made of."""
+"""What a run leaves goes to files of its own: not two results into one, and none over what the run is made of, or into
+the repository's own files."""
 
 import os
 import stat
@@ -10,6 +11,7 @@ import click
 
 from ci_agent.cli.options import given_config
 from ci_agent.cli.report_files import named_report
+from ci_agent.cli.repository_places import refuse_repository_place
 from ci_agent.run_settings import RunSettings
 from ci_agent.transcript.place import find_place
 
@@ -24,10 +26,14 @@ _MADE_OF: Final = {
 
 
 def refuse_shared_files(flags: Mapping[str, Any], settings: RunSettings) -> None:
-    """Raise UsageError for a file that would be written twice, or over the policy, the task, the key or their like."""
+    """Raise UsageError for a file that would be written twice, over the policy, the task, the key or their like, or in
+    a git folder."""
+    if settings.spill_folder is not None:
+        refuse_repository_place(settings.spill_folder, "--spill-dir")
     taken = {os.path.realpath(path): f"{path} is what {what} reads" for path, what in _read(flags, settings)}
     for path, option in _written(flags, settings):
         place = os.path.realpath(path)
+        refuse_repository_place(path, option)
         if _is_stream(path):
             continue
         if place in taken:

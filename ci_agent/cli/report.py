@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from ci_agent.cli.repository_places import refuse_repository_place
 from ci_agent.errors import ConfigurationError
 from ci_agent.json_types import JsonObject
 from ci_agent.reports.table import FORMATS, renderer
@@ -46,6 +47,7 @@ def report_command(transcript: Path, output_format: str, output: str) -> int:
         click.echo(_on_stdout(document, output_format).encode(), nl=False)
     else:
         _refuse_the_record(Path(output), transcript)
+        refuse_repository_place(output, "--output")
         _write(Path(output), renderer(output_format)(document))
     return 0
 

@@ -10,6 +10,7 @@ from typing import TypeAlias
 import click
 
 from ci_agent.cli.destinations import Destination, find_destination, put
+from ci_agent.cli.repository_places import repository_place
 from ci_agent.json_types import JsonObject
 from ci_agent.reports.refusal import Refusal, refused_document
 from ci_agent.reports.table import FORMATS, renderer
@@ -69,6 +70,9 @@ def _write_new(file: Path, report: str) -> None:
     path = Path(os.path.normpath(Path(os.path.realpath("."), file)))
     if path != Path(os.path.realpath(path)):
         raise ValueError("its name is a link, or leads through one")
+    problem = repository_place(path)
+    if problem is not None:
+        raise ValueError(f"it {problem}")
     write_new_file(path, [report], beside=path)
 
 

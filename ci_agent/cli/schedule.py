@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from ci_agent.cli.options import Count, option
+from ci_agent.cli.repository_places import refuse_repository_place
 from ci_agent.errors import ConfigurationError
 from ci_agent.json_types import JsonObject
 from ci_agent.schedule.lock import hold_lock
@@ -151,4 +152,5 @@ def _find_private_folder(given: str, what: str, workspace: str) -> Path:
         raise ConfigurationError(
             f"the {what} folder {given!r} lies in the workspace, where tools may write: put it elsewhere"
         )
+    refuse_repository_place(folder, f"--{what}-dir")
     return folder
