@@ -90,7 +90,7 @@ class _RunCommand(PublishingCommand, GroupedCommand):
     once=True,
     type=POSITIVE,
     metavar="SECONDS",
-    help="Each tool call, whatever it asks for. [default: bash 120, others 30]",
+    help="Each tool call; one that asks for more gets this. [default: bash 120 and up to 600 if asked, others 30]",
 )
 @option(
     "--output-schema", once=True, metavar="FILE", help="The final answer must be JSON that satisfies this JSON Schema."
@@ -98,7 +98,7 @@ class _RunCommand(PublishingCommand, GroupedCommand):
 @option("--transcript", metavar="FILE", help="Write the record here; FILE.jsonl keeps the journal itself.")
 @schedule_options
 @option("--keep-journal", is_flag=True, help="Keep FILE.journal beside the transcript.")
-@option("--spill-dir", metavar="DIR", help="Write the full output of commands here.")
+@option("--spill-dir", metavar="DIR", help="Write the full output of commands here; made when it is missing.")
 @option(
     "--output",
     type=click.Choice(["json", "jsonl", "text"]),

@@ -98,14 +98,16 @@ def create_bash_tool(
 
 
 def _parameters(default_timeout_s: float, max_timeout_s: float) -> JsonObject:
+    told = f"Seconds after which it is killed. Default {default_timeout_s:g}, at most {max_timeout_s:g}."
     return closed_object(
         {
             "command": text_property("The command line, as one would type it; may have several lines."),
             "timeout": {
                 "type": "number",
-                "description": f"Seconds after which it is killed. Default {default_timeout_s:g}.",
+                "description": told,
                 "exclusiveMinimum": 0,
-                "maximum": max_timeout_s,
+                # A person's shorter time-out holds all calls; it makes none of them wrong.
+                "maximum": max(max_timeout_s, MAX_BASH_TIMEOUT_S),
             },
             "description": text_property("What the command is for, in a few words, for the record."),
         },

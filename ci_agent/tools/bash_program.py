@@ -31,25 +31,36 @@ def find_bash(
 
     One in the workspace is never taken: a task or a dependency may have put it there.
     """
-    older: list[str] = []
-    for path in _candidates(environment, workspace, usual):
+    found: list[str] = []
+    for path in _candidates(environment, usual):
+        if _lies_within(workspace, path):
+            found.append(f"{path} lies in the workspace {workspace.root}, where anybody may have put it")
+            continue
         version, major = _ask_version(path, environment, processes, cancel)
         if major >= _LEAST_MAJOR:
             return path
-        older.append(f"{path} is {version}")
-    found = "; ".join(older) or "there is none on PATH"
-    raise ToolError(
-        f"commands need bash {_LEAST_MAJOR} or later, and {found}. Install it (macOS: brew install bash; Debian and "
-        "Ubuntu: apt-get install bash) and put its folder on PATH."
+        found.append(f"{path} is {version}")
+    raise ToolError(_none_found(found))
+
+
+def _none_found(found: Sequence[str]) -> str:
+    return (
+        f"commands need bash {_LEAST_MAJOR} or later, and {'; '.join(found) or 'there is none on PATH'}. "
+        "Install it (macOS: brew install bash; Debian and Ubuntu: apt-get install bash) and put its folder on PATH; it "
+        "must lie outside of the workspace."
     )
 
 
-def _candidates(environment: Mapping[str, str], workspace: Workspace, usual: Sequence[str]) -> Iterator[str]:
+def _candidates(environment: Mapping[str, str], usual: Sequence[str]) -> Iterator[str]:
     folders = [folder for folder in environment.get("PATH", "").split(os.pathsep) if os.path.isabs(folder)]
     for folder in dict.fromkeys((*usual, *folders)):
         program = shutil.which("bash", path=folder)
-        if program and not workspace.contains(Path(program)) and not workspace.contains(Path(program).resolve()):
+        if program:
             yield program
+
+
+def _lies_within(workspace: Workspace, program: str) -> bool:
+    return workspace.contains(Path(program)) or workspace.contains(Path(program).resolve())
 
 
 def _ask_version(

@@ -365,12 +365,24 @@ turns:
   - tool_calls:
       - {id: more, name: bash, arguments: {command: sleep 60, timeout: 600}}
       - {id: same, name: bash, arguments: {command: sleep 60}}
-  - {expect: {more: "0.3"}, text: done}
+      - {id: less, name: bash, arguments: {command: sleep 60, timeout: 0.1}}
+      - {id: wrong, name: bash, arguments: {command: sleep 60, timeout: 601}}
+  - expect:
+      more: timed out after 0.3 s and was killed
+      same: timed out after 0.3 s and was killed
+      less: timed out after 0.1 s and was killed
+      wrong: "expected at most 600.0, got 601"
+    text: done
 """
     flags = ["--policy", policy(EVERYTHING), "--model", script(turns), "--tool-timeout", "0.3"]
     _, document = run_json(*flags, "Go.")
-    assert statuses(document) == [("more", "error", "arguments"), ("same", "error", "execute")]
-    assert document["tool_calls"][1]["details"]["timed_out"] is True
+    assert statuses(document) == [
+        ("more", "error", "execute"),
+        ("same", "error", "execute"),
+        ("less", "error", "execute"),
+        ("wrong", "error", "arguments"),
+    ]
+    assert document["result"]["final_text"] == "done"
 
 
 def test_the_system_prompt_is_on_record(run_json: Run, script: Write, workspace: Path) -> None:

@@ -63,7 +63,7 @@ def test_when_all_are_old_the_error_says_which_and_what_to_do(
         search(processes, workspace, old)
     assert str(caught.value) == (
         f"commands need bash 5 or later, and {old}/bash is 3.2. Install it (macOS: brew install bash; Debian and "
-        "Ubuntu: apt-get install bash) and put its folder on PATH."
+        "Ubuntu: apt-get install bash) and put its folder on PATH; it must lie outside of the workspace."
     )
 
 
@@ -84,8 +84,12 @@ def test_a_bash_of_the_workspace_is_never_taken(
     inside = put("work/bin", "bash 5.2.15(1)-release")
     (tmp_path / "links").mkdir()
     (tmp_path / "links/bash").symlink_to(f"{inside}/bash")
-    with pytest.raises(ToolError, match="there is none on PATH"):
+    with pytest.raises(ToolError) as caught:
         search(processes, workspace, inside, str(tmp_path / "links"))
+    within = f"lies in the workspace {workspace.root}, where anybody may have put it"
+    passed_over = f"{inside}/bash {within}; {tmp_path}/links/bash {within}"
+    assert str(caught.value).startswith(f"commands need bash 5 or later, and {passed_over}. Install it")
+    assert not Path(f"{inside}/bash.log").exists()
 
 
 def test_the_tool_refuses_to_run_a_command_with_an_old_bash(
