@@ -16,7 +16,7 @@ from ci_agent.errors import ConfigurationError, RecordError
 from ci_agent.hooked_loop import Witnesses, run_hooked_loop
 from ci_agent.json_types import JsonObject
 from ci_agent.process import Processes, open_processes
-from ci_agent.run_parts import Invocation, RunParts, build_parts
+from ci_agent.run_parts import Invocation, RunParts, build_parts, make_spill_folder
 from ci_agent.run_precautions import WatchedFiles, secrets_of, warnings_of, watch_files
 from ci_agent.run_settings import Observers, RunResult, RunSettings
 from ci_agent.run_start import first_lines, start_of_run
@@ -72,6 +72,7 @@ def run(
         stack.callback(parts.models.close)
         stack.callback(lambda: parts.commands.temporary.remove(_removed_within_s(cancel)))
         lock = stack.enter_context(hold_lock(settings.lock)) if settings.lock else None
+        make_spill_folder(settings.spill_folder)
         journal, recovered = open_journal(place)
         stack.callback(journal.close)
         journal.on_record = observers.record

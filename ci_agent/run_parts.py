@@ -73,7 +73,7 @@ def build_parts(settings: RunSettings, invocation: Invocation) -> RunParts:
     opened = open_models(models, settings.model_settings, _outside_world(settings, invocation.now))
     limits = tightest(settings.policy.source.limits, settings.limits)
     _refuse_unknown_price(limits, opened.without_price)
-    _refuse_missing_spill_folder(settings.spill_folder)
+    _refuse_useless_spill_folder(settings.spill_folder)
     environment = _environment_of_commands(settings, invocation)
     policy = _policy_of_run(settings, invocation.place, environment)
     commands = build_command_parts(policy, environment, invocation.processes, settings.sandbox, settings.secret_files)
@@ -151,9 +151,28 @@ def _parse_model(text: str) -> Model:
         raise ConfigurationError(str(error)) from error
 
 
-def _refuse_missing_spill_folder(folder: Path | None) -> None:
-    if folder is not None and not (folder.is_dir() and os.access(folder, os.W_OK)):
-        raise ConfigurationError(f"the spill folder {str(folder)!r} is no folder that can be written to: create it")
+def _refuse_useless_spill_folder(folder: Path | None) -> None:
+    """One that is missing can be made where the folder above it is there."""
+    if folder is None or _is_writable_folder(folder):
+        return
+    if os.path.lexists(folder) or not _is_writable_folder(folder.absolute().parent):
+        raise ConfigurationError(
+            f"the spill folder {str(folder)!r} is no folder that can be written to, and none that can be made: name "
+            f"another, or make the one above it"
+        )
+
+
+def _is_writable_folder(path: Path) -> bool:
+    return path.is_dir() and os.access(path, os.W_OK)
+
+
+def make_spill_folder(folder: Path | None) -> None:
+    """When it is missing; nobody else may look into it. ConfigurationError when that is not possible."""
+    try:
+        if folder is not None:
+            folder.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise ConfigurationError(f"the spill folder {str(folder)!r} cannot be made: {error.strerror}") from error
 
 
 def _refuse_unknown_price(limits: RunLimits, without_price: Sequence[Model]) -> None:

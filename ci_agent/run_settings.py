@@ -43,7 +43,7 @@ class RunSettings:
     lock: Path | None = None
     """A file that at most one run may hold at a time."""
     spill_folder: Path | None = None
-    """Where whole outputs of commands go; None: only what the transcript keeps of them."""
+    """Where whole outputs of commands go, made when it is missing; None: only what the transcript keeps of them."""
     fail_on_denied: When = "all"
     fail_on_error: When = "never"
     trace: bool = False

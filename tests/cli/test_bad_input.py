@@ -186,9 +186,28 @@ def test_output_that_nobody_takes_is_never_a_success(ci_agent: Any, good: dict[s
     assert json.loads((workspace / "t.json").read_text())["result"]["exit_code"] == 0
 
 
-def test_a_spill_folder_that_is_missing_is_refused(ci_agent: Any, good: dict[str, str]) -> None:
-    done = ci_agent("run", *flags({**good, "--spill-dir": "nowhere"}), "Go.")
-    assert (done.returncode, "the spill folder 'nowhere'" in done.stderr) == (3, True)
+@pytest.mark.parametrize("place", ["nowhere/spill", "file", "file/spill", "dangling"])
+def test_a_spill_folder_that_cannot_be_made_is_refused(
+    ci_agent: Any, good: dict[str, str], workspace: Path, place: str
+) -> None:
+    (workspace / "file").touch()
+    (workspace / "dangling").symlink_to("gone")
+    done = ci_agent("run", *flags({**good, "--spill-dir": place}), "Go.")
+    assert (done.returncode, f"the spill folder '{place}'" in done.stderr) == (3, True)
+    looked = ci_agent("doctor", "--offline", *flags({**good, "--spill-dir": place}), "Go.")
+    assert (looked.returncode, f"the spill folder '{place}'" in looked.stdout) == (3, True)
+
+
+def test_a_spill_folder_that_is_missing_is_made_by_a_run_as_other_folders_are(
+    ci_agent: Any, policy: Write, script: Write, workspace: Path
+) -> None:
+    asked = ("--policy", policy("rules: [{id: say, allow: bash, command: echo hello}]\n"), "--spill-dir", "spill")
+    turns = "turns: [{tool_calls: [{name: bash, arguments: {command: echo hello}}]}, {text: hi}]"
+    assert ci_agent("doctor", "--offline", *asked, "--model", script(turns), "Go.").returncode == 0
+    assert not (workspace / "spill").exists()
+    assert ci_agent("run", *asked, "--model", script(turns), "Go.").returncode == 0
+    assert (workspace / "spill").stat().st_mode & 0o777 == 0o700
+    assert [file.read_text() for file in (workspace / "spill").iterdir()] == ["hello\n"]
 
 
 def test_a_secret_that_is_not_set_is_named(ci_agent: Any, good: dict[str, str]) -> None:
