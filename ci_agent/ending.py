@@ -62,7 +62,7 @@ def conclude_run(
             fail_on_error=settings.fail_on_error,
             denial_fails=happened.denial_fails,
             diverged=happened.divergence is not None,
-            output_lost=happened.delivery_problem is not None,
+            output_lost=happened.delivery_problem is not None or _lost_proposals(happened, settings) is not None,
         )
     )
     last = happened.last_answer
@@ -79,7 +79,24 @@ def _of_no_reason(happened: Happened, settings: RunSettings, conclusion: Conclus
     """Why a run that ended by itself has this exit code; None when it is that of a good end."""
     if conclusion.name == "denied":
         return _what_denials_did(happened, settings)
-    return happened.divergence or happened.delivery_problem
+    return happened.divergence or happened.delivery_problem or _lost_proposals(happened, settings)
+
+
+def untaken_proposals(settings: RunSettings) -> str | None:
+    """A warning when the policy lets things be proposed that would go nowhere; None when they do, or there are none."""
+    if settings.propose or not settings.policy.source.proposals.kinds:
+        return None
+    return "the policy lets things be proposed, and nobody takes them: name a file with --proposals"
+
+
+def _lost_proposals(happened: Happened, settings: RunSettings) -> str | None:
+    """What the run wanted to be done is lost, whatever else went well."""
+    if untaken_proposals(settings) is None:
+        return None
+    calls = [call for said in happened.messages if isinstance(said, AssistantMessage) for call in said.tool_calls]
+    count = sum(call.name == "propose" for call in calls)
+    lost = "1 proposal was" if count == 1 else f"{count} proposals were"
+    return f"{lost} lost, for nobody takes them: name a file with --proposals" if count else None
 
 
 def _what_denials_did(happened: Happened, settings: RunSettings) -> str:

@@ -138,7 +138,7 @@ class RunFacts:
     diverged: bool = False
     """A replay parted from its record, and that counts as failed."""
     output_lost: bool = False
-    """stdout was closed before the result could be written."""
+    """stdout was closed before the result could be written, or nobody takes what was proposed."""
 
 
 @dataclass(frozen=True, slots=True)

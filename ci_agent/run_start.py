@@ -7,6 +7,7 @@ from pathlib import Path
 from ci_agent import __version__
 from ci_agent.ci_services.checkout import find_checkout
 from ci_agent.ci_services.environment import detect_ci
+from ci_agent.ending import untaken_proposals
 from ci_agent.json_types import JsonObject
 from ci_agent.prompts import build_system_prompt
 from ci_agent.run_parts import RunParts
@@ -75,7 +76,6 @@ def first_lines(settings: RunSettings, parts: RunParts, recovered: Path | None) 
     for name in settings.secret_env:
         if not settings.environment.get(name):
             yield f"--secret-env {name}: no such variable is set, nothing is hidden for it"
-    if parts.proposals is None and policy.proposals.kinds:
-        yield "the policy lets things be proposed, and nobody takes them: name a file with --proposals"
+    yield from filter(None, [untaken_proposals(settings)])
     if recovered is not None:
         yield f"an earlier run was killed; its record is in {recovered}"

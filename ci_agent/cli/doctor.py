@@ -17,6 +17,7 @@ from ci_agent.cli.run import run_command
 from ci_agent.cli.schedule import look_at_schedule
 from ci_agent.cli.variables import misspelt_variables
 from ci_agent.cli.wanted_run import read_wanted_run
+from ci_agent.ending import untaken_proposals
 from ci_agent.errors import CIAgentError, ConfigurationError
 from ci_agent.process import open_processes
 from ci_agent.readiness import Check, Wanted, check_readiness, would_start
@@ -115,6 +116,8 @@ def _rehearsal(flags: Mapping[str, Any]) -> Iterator[Check]:
         settings = read_wanted_run(asked, schedule).settings
         if flags["transcript"] is not None:
             find_destination(Path(flags["transcript"]), "transcript")
+        for warning in filter(None, [untaken_proposals(settings)]):
+            yield Check("proposals", "warning", warning)
         with open_processes() as processes:
             for warning in look_at_start(settings, processes, CancelToken()):
                 yield Check("place", "warning", warning)

@@ -32,6 +32,7 @@ from ci_agent.cli.task_options import task_options
 from ci_agent.cli.variables import misspelt_variables
 from ci_agent.cli.wanted_run import read_wanted_run
 from ci_agent.compose import create_redactor, run
+from ci_agent.ending import untaken_proposals
 from ci_agent.errors import CIAgentError, InternalError, system_refusal
 from ci_agent.json_types import JsonObject
 from ci_agent.process import open_processes
@@ -203,7 +204,8 @@ def _scheduled_run(flags: Mapping[str, Any], schedule: Schedule) -> int:
     remove_earlier_proposals(outlets)
     redactor = create_redactor(settings)
     log = _redacted(redactor, Log())
-    for problem in recover_killed(flags):
+    untaken = untaken_proposals(settings) if flags["quiet"] else None  # else the run's first lines say so
+    for problem in (*recover_killed(flags), *filter(None, [untaken])):
         log(f"warning: {printable(problem)}")
     cancel = CancelToken()
     record_lines = RecordLines(lambda: cancel.is_cancelled) if outlets.stdout == "jsonl" else None

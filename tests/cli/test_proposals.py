@@ -186,11 +186,30 @@ def test_the_file_says_how_the_run_ended(propose: Any) -> None:
     assert (file["run"]["exit_code"], len(file["proposals"])) == (5, 1)
 
 
+@pytest.mark.parametrize("quiet", [[], ["--quiet"]])
 def test_a_policy_whose_proposals_nobody_takes_is_told_so(
-    ci_agent: Any, script: Callable[[str], str], policy: Callable[[str], str]
+    quiet: list[str], ci_agent: Any, script: Callable[[str], str], policy: Callable[[str], str]
 ) -> None:
-    done = ci_agent("run", "--policy", policy(POLICY), "--model", script("turns: [{text: Done.}]"), "Go.")
-    assert (done.returncode, "nobody takes them: name a file with --proposals" in done.stderr) == (0, True)
+    asked = ("--policy", policy(POLICY), "--model", script("turns: [{text: Done.}]"), "Go.")
+    done = ci_agent("run", *quiet, *asked)
+    told = "the policy lets things be proposed, and nobody takes them: name a file with --proposals"
+    assert (done.returncode, done.stderr.count(told)) == (0, 1)
+    assert f"warning  proposals   {told}" in ci_agent("doctor", "--offline", *asked).stdout
+
+
+@pytest.mark.parametrize("never", [[], ["--fail-on-denied=never"]])
+def test_a_run_whose_proposals_are_lost_is_no_success(
+    never: list[str], ci_agent: Any, script: Callable[[str], str], policy: Callable[[str], str]
+) -> None:
+    call = "{name: propose, arguments: {kind: comment, body: x}}"
+    turns = f"turns: [{{tool_calls: [{{name: ls, arguments: {{}}}}, {call}, {call}]}}, {{text: Done.}}]"
+    asked = ("--policy", policy(POLICY + "  - {id: look, allow: ls}\n"), "--model", script(turns), "Go.")
+    done = ci_agent("run", *never, *asked)
+    result = json.loads(done.stdout)["result"]
+    lost = "2 proposals were lost, for nobody takes them: name a file with --proposals"
+    assert (done.returncode, result["exit_code"], result["reason"], result["error"]) == (1, 1, "completed", lost)
+    assert lost in ci_agent("run", "--quiet", *never, *asked).stderr
+    assert ci_agent("run", *never, "--proposals", "out.json", *asked).returncode == 0
 
 
 def test_a_place_where_no_file_can_be_is_refused_before_the_run(
