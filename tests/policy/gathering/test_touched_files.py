@@ -181,6 +181,7 @@ def test_content_that_git_may_convert_is_not_certain(decided: Policy, root: Path
     with (root / "tests/key.pem").open("w", newline="") as file:
         file.write(content)
     _git(root, "add", "-A")
+    os.utime(root / ".git/index", ns=(_OLD_NS, _OLD_NS))
     assert _effect(decided, "git diff") == "deny"
 
 
