@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 
 from ci_agent.cancellation import CancelToken
@@ -17,6 +18,7 @@ from ci_agent.messages import (
     UserMessage,
 )
 from ci_agent.provider import Context, Model, StreamDone, StreamEvent, StreamFn, StreamOptions, StreamStart
+from ci_agent.providers.model_facts import UNKNOWN_MODEL, ModelFacts, cost_usd
 from ci_agent.providers.played import PlayedFailure, content_events
 from ci_agent.providers.script import REFERENCE, Script, ScriptedTurn, call_id
 from ci_agent.spelling import counted
@@ -28,10 +30,12 @@ API = "scripted"
 _MAX_SHOWN_CHARS = 500
 
 
-def create_scripted_stream(script: Script, document: YamlDocument, now: Callable[[], datetime]) -> StreamFn:
+def create_scripted_stream(
+    script: Script, document: YamlDocument, now: Callable[[], datetime], facts: ModelFacts = UNKNOWN_MODEL
+) -> StreamFn:
     """A stream function that plays the script's turns one after another, once.
 
-    `document`: what the script was read from; failures name its places.
+    `document`: what the script was read from; failures name its places. `facts`: the price that a person gave it.
     """
     turns = iter(enumerate(script.turns))
 
@@ -56,7 +60,7 @@ def create_scripted_stream(script: Script, document: YamlDocument, now: Callable
         if turn.error is not None:
             yield failed("error", turn.error.message, retryable=turn.error.retryable)
             return
-        message = _message(turn, number, results, model, now())
+        message = _priced(_message(turn, number, results, model, now()), facts)
         yield from content_events(message)
         yield StreamDone(message)
 
@@ -84,6 +88,10 @@ def _why_one_more(context: Context) -> str:
 def _unmet(number: int, name: str, expected: str, results: Mapping[str, str]) -> str:
     lead = f"the script's expectation failed in turn {number + 1}: the result of {name!r} should contain {expected!r}"
     return f"{lead}, and is {results[name][:_MAX_SHOWN_CHARS]!r}" if name in results else f"{lead}, and never came"
+
+
+def _priced(message: AssistantMessage, facts: ModelFacts) -> AssistantMessage:
+    return replace(message, usage=replace(message.usage, cost_usd=cost_usd(facts, message.usage)))
 
 
 def _message(

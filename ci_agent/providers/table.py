@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from ci_agent.provider import Model, StreamFn
 from ci_agent.providers.fallback import create_fallback_stream
+from ci_agent.providers.model_facts import UNKNOWN_MODEL, ModelFacts
 from ci_agent.providers.outside import Outside
 from ci_agent.providers.replay import create_replay_stream
 from ci_agent.providers.script import read_script
@@ -48,6 +49,8 @@ _PLAYED = (SCRIPTED, REPLAY)
 
 _Open: TypeAlias = Callable[[Model, bool], StreamFn]
 """Opens one model; True for the run's own, which the person's address and key are for."""
+
+_FactsOf: TypeAlias = Callable[[Model], ModelFacts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +104,9 @@ def open_models(models: Sequence[Model], settings: ModelSettings, outside: Outsi
     Raises ConfigurationError when one cannot be used as it is. Nothing is sent.
     """
     if all(model.provider in _PLAYED for model in models):
-        without_price = tuple(model for model in models if model.provider == SCRIPTED)
-        return OpenModels(_one_after_another(models, partial(_open_played, outside)), without_price, _nothing)
+        facts_of = _facts_of_played(settings)
+        without_price = tuple(model for model in models if model.provider == SCRIPTED and not facts_of(model).price)
+        return OpenModels(_one_after_another(models, partial(_open_played, outside, facts_of)), without_price, _nothing)
     # Connections, certificates and the catalogue take longer to load than all that a scripted run needs.
     from ci_agent.providers.catalog import load_catalog  # noqa: PLC0415
     from ci_agent.providers.served import ServedModels  # noqa: PLC0415
@@ -112,7 +116,7 @@ def open_models(models: Sequence[Model], settings: ModelSettings, outside: Outsi
 
     def open_one(model: Model, is_own: bool) -> StreamFn:
         if model.provider in _PLAYED:
-            return _open_played(outside, model, is_own)
+            return _open_played(outside, catalog.facts_of, model, is_own)
         stream_fn = served.open(
             model, base_url=settings.base_url if is_own else None, api_key=settings.api_key if is_own else None
         )
@@ -130,10 +134,19 @@ def _one_after_another(models: Sequence[Model], open_one: _Open) -> StreamFn:
     return create_fallback_stream([(model, open_one(model, index == 0)) for index, model in enumerate(models)])
 
 
-def _open_played(outside: Outside, model: Model, _is_own: bool) -> StreamFn:
+def _facts_of_played(settings: ModelSettings) -> _FactsOf:
+    """A script has the price that the person's own file gives it, so that a limit of cost can be tried with it."""
+    if settings.models_file is None:
+        return lambda _: UNKNOWN_MODEL
+    from ci_agent.providers.catalog import load_catalog  # noqa: PLC0415 - as above
+
+    return load_catalog(settings.models_file).facts_of
+
+
+def _open_played(outside: Outside, facts_of: _FactsOf, model: Model, _is_own: bool) -> StreamFn:
     if model.provider == REPLAY:
         return create_replay_stream(outside.read_record(Path(model.id)), model.id, outside.now)
-    return create_scripted_stream(*read_script(model.id), outside.now)
+    return create_scripted_stream(*read_script(model.id), outside.now, facts_of(model))
 
 
 def _nothing() -> None:

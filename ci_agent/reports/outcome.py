@@ -30,7 +30,7 @@ def outcome_line(document: JsonObject) -> str:
     ending = f"{result['reason']}, exit code {result['exit_code']}"
     if result["error"]:
         ending += f" ({short(result['error'], MAX_REASON_CHARS)})"
-    return f"{ending}; {counts}; {usage_text(document['usage'])}"
+    return "; ".join([ending, counts, usage_text(document["usage"]), *passed_limits(document)])
 
 
 def exit_row(document: JsonObject) -> ExitName | None:
@@ -96,8 +96,28 @@ def _is_denied_by_default(call: JsonObject) -> bool:
     return call["status"] == "denied" and bool(call["decision"]) and call["decision"]["code"] == "default"
 
 
+def passed_limits(document: JsonObject) -> Iterator[str]:
+    """Of tokens and cost, which are known when they are spent: by how much more was used than the run's limit."""
+    limits: JsonObject = (document["policy"] or {}).get("limits", {})
+    usage = document["usage"]
+    tokens = sum(usage[f"{kind}_tokens"] for kind in ("input", "output", "cache_read", "cache_write"))
+    for used, limit, unit in (
+        (tokens, limits.get("max_tokens"), "tokens"),
+        (usage["cost_usd"], limits.get("max_cost_usd"), "USD"),
+    ):
+        if isinstance(limit, int | float) and used is not None and used > limit > 0:
+            yield f"{used:,.10g} {unit}, {_times(used / limit)} the limit of {limit:,.10g}"
+
+
+def _times(ratio: float) -> str:
+    told = f"{ratio:,.1f}".removesuffix(".0")
+    return "just over" if told == "1" else f"{told} times"
+
+
 def caveats(document: JsonObject) -> Iterator[str]:
-    """What makes the record itself doubtful, a line each; nothing for a whole one."""
+    """What else a person should know of it, a line each: limits that its last answer passed, and what makes the record
+    itself doubtful."""
+    yield from (f"More was used than the run's limit: {passed}." for passed in passed_limits(document))
     integrity = document["integrity"]
     if was_changed(document):
         yield "It was changed after it was written: what it says need not be what happened."

@@ -187,3 +187,43 @@ def test_names_and_ids_of_calls_are_shown_harmless(faults: "Faults", served: Ser
     for text in (served.stderr, served.report):
         assert not {"\x1b", "\x07"} & set(text)
         assert not [line for line in text.splitlines() if line.lstrip().startswith("::")]
+
+
+# A model that costs nothing
+
+
+SCRIPT = """\
+turns:
+  - tool_calls: [{name: ls, arguments: {path: .}}]
+    usage: {input_tokens: 600, output_tokens: 40}
+  - text: done
+    usage: {input_tokens: 300}
+"""
+SPENDER = ("run", "--policy", "read-only", "--model", "scripted:script.yaml", "--transcript", "t.json", "--quiet")
+
+
+@pytest.mark.parametrize(
+    ("limit", "code", "told"),
+    [
+        (("--max-tokens", "640"), 6, "the limit of 640 tokens is used up"),
+        (("--max-cost-usd", "0.1"), 6, "0.64 USD, 6.4 times the limit of 0.1"),
+        (("--max-tokens", "700"), 0, "940 tokens, 1.3 times the limit of 700"),
+        (("--max-cost-usd", "0.9"), 0, "0.94 USD, just over the limit of 0.9"),
+    ],
+    ids=str,
+)
+def test_a_script_with_a_price_tries_the_limits_and_a_last_answer_that_passes_one_is_told(
+    ci_agent: "CIAgent", workspace: Path, limit: tuple[str, str], code: int, told: str
+) -> None:
+    (workspace / "script.yaml").write_text(SCRIPT)
+    (workspace / "m.yml").write_text('models: {"scripted:script.yaml": {price: {input: 1000, output: 1000}}}')
+    assert ci_agent(*SPENDER, "--models-file", "m.yml", *limit, "Go.").returncode == code
+    for form in ("text", "markdown", "github", "junit", "html"):
+        assert told in ci_agent("report", "t.json", "--format", form).stdout, form
+
+
+def test_a_script_that_a_models_file_does_not_name_has_no_price(ci_agent: "CIAgent", workspace: Path) -> None:
+    (workspace / "script.yaml").write_text(SCRIPT)
+    (workspace / "m.yml").write_text('models: {"scripted:other.yaml": {price: {input: 1, output: 1}}}')
+    done = ci_agent(*SPENDER, "--models-file", "m.yml", "--max-cost-usd", "1", "Go.")
+    assert (done.returncode, "the price of scripted:script.yaml is not known" in done.stderr) == (3, True)
