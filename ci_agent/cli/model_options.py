@@ -11,7 +11,7 @@ from ci_agent.cli.options import POSITIVE, Amount, Count, blamed_on, option
 from ci_agent.provider import ThinkingLevel
 from ci_agent.providers.settings import ModelSettings
 from ci_agent.providers.shrinking import ShrinkMode
-from ci_agent.providers.table import model_problem
+from ci_agent.providers.table import PROVIDERS, model_problem
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -90,6 +90,7 @@ def read_model_settings(flags: Mapping[str, Any]) -> ModelSettings:
     with blamed_on("fallback_model"):
         for name in flags["fallback_model"]:
             check_model(name, "--fallback-model")
+            _require_one_model(name)
     with blamed_on("api_key_file"):
         api_key = None if flags["api_key_file"] is None else read_key(flags["api_key_file"])
     return ModelSettings(
@@ -108,6 +109,14 @@ def read_model_settings(flags: Mapping[str, Any]) -> ModelSettings:
         request_timeout_s=flags["request_timeout"],
         attempts=flags["attempts"],
     )
+
+
+def _require_one_model(text: str) -> None:
+    """BadParameter for several in one: nobody would notice before the run's own model gives up."""
+    second = next((word for word in text.split()[1:] if word.partition(":")[0] in PROVIDERS), None)
+    if second is not None:
+        problem = f"{text!r} holds more than one model: give {second!r} and the others one by one"
+        raise click.BadParameter(problem, param_hint="--fallback-model")
 
 
 def check_model(text: str, flag: str) -> None:

@@ -139,6 +139,16 @@ def test_two_names_on_one_line_are_no_name(ci_agent: CIAgent, good: tuple[str, .
     assert (done.returncode, last_line(done)) == (2, said + "several are given one by one.")
 
 
+def test_two_models_on_one_line_are_no_model(ci_agent: CIAgent, good: tuple[str, ...], workspace: Path) -> None:
+    both = {"CI_AGENT_FALLBACK_MODEL": "ollama:a ollama:b"}
+    done = ci_agent("run", *good, "Go.", env=both)
+    said = "--fallback-model (the variable CI_AGENT_FALLBACK_MODEL): 'ollama:a ollama:b' holds more than one model: "
+    assert (done.returncode, said + "give 'ollama:b' and the others one by one" in done.stderr) == (2, True)
+    (workspace / "b c.yaml").write_text("turns: [{text: hi}]\n")
+    lines = {"CI_AGENT_FALLBACK_MODEL": "ollama:a\nscripted:b c.yaml"}
+    assert ci_agent("run", *good, "Go.", env=lines).returncode == 0
+
+
 @pytest.mark.parametrize(
     ("name", "meant"),
     [
