@@ -4,13 +4,12 @@ Names say what was called and stay the same from run to run, so that Jenkins and
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Final
 
 from ci_agent.json_types import JsonObject
 from ci_agent.reports.calls import (
-    answering_calls,
     arguments_of,
     counts_of,
     decided_by,
@@ -24,6 +23,9 @@ from ci_agent.reports.outcome import caveats, conclusion, next_steps, usage_text
 from ci_agent.terminal import inert_lines
 
 _ELEMENTS: Final = {"denied": "failure", "error": "error", "unknown": "error", "cancelled": "skipped"}
+_IN_A_GOOD_RUN: Final = _ELEMENTS | {"denied": "skipped", "error": "system-out"}
+"""Servers make a build unstable or failed for one case that is not green: a run whose exit code says that all is well
+must not do that. What was denied was not run, which is what skipped means; its message stays in sight."""
 
 _SUITE: Final = "ci-agent"
 _THE_RUN: Final = "the run comes to its end"
@@ -41,7 +43,7 @@ def render_junit(document: JsonObject) -> str:
         _tag("testsuites", whole),
         _tag("testsuite", suite),
         *_run_case(document),
-        *_call_cases(document["tool_calls"], answering_calls(document)),
+        *_call_cases(document["tool_calls"], _elements(document)),
         _element("system-out", {}, _summary(document)),
         "</testsuite>",
         "</testsuites>",
@@ -51,8 +53,8 @@ def render_junit(document: JsonObject) -> str:
 
 def _suite_attributes(document: JsonObject) -> dict[str, object]:
     run, calls = document["run"], document["tool_calls"]
-    answers = answering_calls(document)
-    seen = Counter(_element_of(call, answers) for call in calls)
+    elements = _elements(document)
+    seen = Counter(elements.get(call["status"]) for call in calls)
     of_the_run = sum(1 for _ in _run_case(document))
     attributes: dict[str, object] = {
         "name": _SUITE,
@@ -86,7 +88,12 @@ def _run_failed(document: JsonObject) -> bool:
     return document["result"]["exit_code"] != 0 and not failing_calls(document)
 
 
-def _call_cases(calls: Sequence[JsonObject], answers: Set[int]) -> Iterator[str]:
+def _elements(document: JsonObject) -> Mapping[str, str]:
+    """What a case holds, by the status of its call; of one that is not named it holds nothing."""
+    return _IN_A_GOOD_RUN if document["result"]["exit_code"] == 0 else _ELEMENTS
+
+
+def _call_cases(calls: Sequence[JsonObject], elements: Mapping[str, str]) -> Iterator[str]:
     seen: Counter[tuple[str, str]] = Counter()
     for call in calls:
         what = (tool_name(call), arguments_of(call))
@@ -98,19 +105,15 @@ def _call_cases(calls: Sequence[JsonObject], answers: Set[int]) -> Iterator[str]
             "name": f"{tool_name(call)} {arguments_of(call)}{repeated}",
             "time": _seconds(call["duration_s"]),
         }
-        yield _element("testcase", names, body=_outcome(call, _element_of(call, answers)))
-
-
-def _element_of(call: JsonObject, answers: Set[int]) -> str | None:
-    """None: its case passes, and so it does with `system-out`: Jenkins would call a good run unstable for an answer."""
-    return "system-out" if call["seq"] in answers else _ELEMENTS.get(call["status"])
+        yield _element("testcase", names, body=_outcome(call, elements.get(call["status"])))
 
 
 def _outcome(call: JsonObject, name: str | None) -> str:
     if name is None:
         return ""
     if name == "skipped":
-        return _tag(name, {"message": _attribute(what_went_wrong(call))}, closed=True)
+        denied = f"denied {decided_by(call)}: " if call["status"] == "denied" else ""
+        return _tag(name, {"message": _attribute(f"{denied}{what_went_wrong(call)}")}, closed=True)
     told = f"call {call['seq']}, turn {call['turn']}: {how_it_ended(call)}"
     printed = result_text(call)
     shown = "" if call["status"] == "denied" else f"\n{printed[-_MAX_RESULT_CHARS:]}"

@@ -30,7 +30,7 @@ BEGINNINGS = {
     "text": "Run ",
     "markdown": "## ✅ ci-agent: completed, exit code 0\n",
     "github": "::group::turn 1: 3 calls (1 denied, 1 error, 1 ok)\n",
-    "junit": '<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="ci-agent" tests="3" failures="1" errors="1"',
+    "junit": '<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="ci-agent" tests="3" failures="0" errors="0"',
     "sarif": '{"$schema":',
     "codequality": '[{"description":',
     "html": "<!doctype html>",

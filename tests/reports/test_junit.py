@@ -105,22 +105,30 @@ def test_attack_hostile_text_leaves_the_document_well_formed(records: Any, hosti
         assert not re.search("[^\n -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", render_junit(document))
 
 
-def test_what_a_command_answered_with_its_exit_status_passes_when_the_run_ended_well(records: Any) -> None:
-    details = {"exit_status": 1, "timed_out": False, "killed_because": None}
+def test_no_case_of_a_run_that_ended_well_is_red_and_what_was_denied_or_failed_is_told(records: Any) -> None:
+    no = records.decision("deny", "rule", "Blocked by policy rule no-env: it is secret", "no-env", "p.yml:7")
     calls = [
-        records.call(1, "bash", {"command": "ruff check"}, "error", "E501\nexit status 1", details=details),
-        records.call(2, "bash", {"command": "slow"}, "error", "timed out", details=details | {"timed_out": True}),
-        records.call(
-            3, "bash", {"command": "x"}, "error", "killed by signal 9", details=details | {"exit_status": None}
-        ),
+        records.call(1, "bash", {"command": "ruff check"}, "error", "E501\nexit status 1", details={"exit_status": 1}),
+        records.call(2, "bash", {"command": "slow"}, "error", "timed out", details={"timed_out": True}),
+        records.call(3, "read", {"path": "gone"}, "error", "there is no such file"),
+        records.call(4, "read", {"path": ".env"}, "denied", "", decision=no),
     ]
-    good = render_junit(records.transcript(calls, result=records.result("completed", 0)))
-    assert 'failures="0" errors="2"' in good
-    assert (
-        "<system-out>call 1, turn 1: execute: exit status 1: E501\nE501\nexit status 1</system-out></testcase>" in good
-    )
-    bad = render_junit(records.transcript(calls, result=records.result("completed", 1)))
-    assert 'failures="0" errors="3"' in bad
+    good = parsed(records.transcript(calls, result=records.result("completed", 0)))
+    assert [told(case)[1:] for case in good.findall("testcase")] == [
+        ("bash ruff check", "system-out", None, None),
+        ("bash slow", "system-out", None, None),
+        ("read gone", "system-out", None, None),
+        ("read .env", "skipped", None, "denied by no-env (p.yml:7): it is secret"),
+    ]
+    assert good.findtext("testcase/system-out") == "call 1, turn 1: execute: exit status 1: E501\nE501\nexit status 1"
+    bad = parsed(records.transcript(calls, result=records.result("completed", 1)))
+    assert [told(case)[2] for case in bad.findall("testcase")] == ["error", "error", "error", "failure"]
+
+
+def test_a_call_without_a_known_end_is_an_error_however_the_run_ended(records: Any) -> None:
+    calls = [records.call(1, "bash", {"command": "x"}, "unknown", "Nobody knows")]
+    suite = parsed(records.transcript(calls, result=records.result("completed", 0)))
+    assert [told(case)[2] for case in suite.findall("testcase")] == ["error"]
 
 
 def test_what_makes_the_record_doubtful_stands_beside_the_cases(records: Any) -> None:
