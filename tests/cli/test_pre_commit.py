@@ -122,7 +122,7 @@ def test_a_task_that_takes_no_files_fails_with_what_to_do(repository: Path) -> N
     run(repository, "git", "add", ".")
     done = run(repository, str(PRE_COMMIT), "run")
     assert (done.returncode, "- exit code: 1" in done.stdout) == (1, True)
-    assert "\nci-agent: task.yaml takes no files: its prompt has no {{ files }}. Add it there" in done.stdout
+    assert ": usage, exit code 2: task.yaml takes no files: its prompt has no {{ files }}. Add it there" in done.stdout
     assert "Usage" not in done.stdout
 
 
