@@ -37,7 +37,7 @@ from ci_agent.errors import CIAgentError, InternalError, system_refusal
 from ci_agent.json_types import JsonObject
 from ci_agent.process import open_processes
 from ci_agent.progress import ProgressLines
-from ci_agent.reports.failure import failure_hints, render_failure
+from ci_agent.reports.failure import NOT_KEPT, failure_hints, render_failure
 from ci_agent.reports.outcome import outcome_line
 from ci_agent.reports.table import FORMATS
 from ci_agent.run_settings import Observers, RunResult, RunSettings
@@ -220,17 +220,20 @@ def _scheduled_run(flags: Mapping[str, Any], schedule: Schedule) -> int:
         log(f"warning: {problem}")
     exit_code: int = document["result"]["exit_code"]
     if not flags["quiet"]:
-        log("\n".join([printable(outcome_line(document)), *_hints(document, result, settings.environment)]))
+        hints = _hints(document, result, settings.environment, outlets)
+        log("\n".join([printable(outcome_line(document)), *hints]))
     elif exit_code:
         log(render_failure(document, result.transcript_path))
     return exit_code
 
 
-def _hints(document: JsonObject, result: RunResult, environment: Mapping[str, str]) -> Iterator[str]:
+def _hints(document: JsonObject, result: RunResult, environment: Mapping[str, str], outlets: Outlets) -> Iterator[str]:
     if document["result"]["exit_code"]:
         yield from failure_hints(document, result.transcript_path)
         hint = action_hint(document, environment)
         yield from [f"  {hint}"] if hint else []
+    elif result.transcript_path is None and outlets.stdout == "text":
+        yield f"  {NOT_KEPT}"
 
 
 def _observers(

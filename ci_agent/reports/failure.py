@@ -5,12 +5,15 @@ import os
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 from ci_agent.json_types import JsonObject
 from ci_agent.reports.outcome import explain_commands, next_steps, why_it_ended
 from ci_agent.reports.refusal import Refusal
 from ci_agent.reports.text import render_text
 from ci_agent.terminal import one_line, printable
+
+NOT_KEPT: Final = "With --transcript FILE the record stays, and ci-agent report shows all of it."
 
 _MAX_SUBJECT_CHARS = 200
 
@@ -20,9 +23,9 @@ def render_failure(document: JsonObject, transcript: Path | None) -> str:
     run, result = document["run"], document["result"]
     where = f" in {run['workspace']}" if run else ""
     subject = f"ci-agent failed{where}: {result['reason']}, exit code {result['exit_code']}"
-    record = [f"Record     {printable(str(transcript.absolute()))}"] if transcript else []
+    record = f"Record     {printable(str(transcript.absolute()))}" if transcript else NOT_KEPT
     text = render_text(document, transcript=_as_word(transcript))
-    return "\n".join([one_line(subject, _MAX_SUBJECT_CHARS), "", text, *record])
+    return "\n".join([one_line(subject, _MAX_SUBJECT_CHARS), "", text, record])
 
 
 def refusal_lines(refusal: Refusal, workspace: str) -> Iterator[str]:
@@ -43,7 +46,7 @@ def failure_hints(document: JsonObject, transcript: Path | None) -> Iterator[str
     yield from (f"  Next: {step}" for step in next_steps(document, record))
     yield from (f"  Why the first denial: {command}" for command in explain_commands(document, 1))
     if record is None:
-        yield "  With --transcript FILE the record stays, and ci-agent report shows all of it."
+        yield f"  {NOT_KEPT}"
     else:
         yield f"  All of it: ci-agent report {printable(record)}"
 

@@ -78,9 +78,9 @@ def answer_heading(document: JsonObject) -> str:
     return "Answer, cut off at its maximum length" if said and said[-1]["stop_reason"] == "length" else "Answer"
 
 
-def next_steps(document: JsonObject, transcript: str | None = None) -> Iterator[str]:
-    """What a person can do next, a line each. `transcript`: where the document is, as a word of a command; None: nobody
-    knows."""
+def next_steps(document: JsonObject, transcript: str | None = "TRANSCRIPT") -> Iterator[str]:
+    """What a person can do next, a line each. `transcript`: where the document is, as a word of a command; None: it was
+    put nowhere."""
     name, retryable = exit_row(document), document["result"]["error_retryable"]
     if name == "provider" and retryable is not None:
         yield "Running again later can help." if retryable else "Running again will not help by itself."
@@ -88,8 +88,9 @@ def next_steps(document: JsonObject, transcript: str | None = None) -> Iterator[
         yield EXIT_CODES[name].advice
     if name == "denied" and any(_is_denied_by_default(call) for call in document["tool_calls"]):
         policy = shlex.quote(document["policy"]["name"]) if document["policy"] else "FILE"
-        record = "TRANSCRIPT" if transcript is None else printable(transcript)
-        yield f"Rules for what no rule allows: `ci-agent policy suggest --policy {printable(policy)} {record}`."
+        first = "run again with --transcript FILE, then " if transcript is None else ""
+        command = f"ci-agent policy suggest --policy {printable(policy)} {printable(transcript or 'FILE')}"
+        yield f"Rules for what no rule allows: {first}`{command}`."
 
 
 def _is_denied_by_default(call: JsonObject) -> bool:

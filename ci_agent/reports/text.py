@@ -45,13 +45,13 @@ _MAX_NAMED_AGAIN = 3
 
 
 def render_text(
-    document: JsonObject, *, color: bool = False, columns: int | None = None, transcript: str | None = None
+    document: JsonObject, *, color: bool = False, columns: int | None = None, transcript: str | None = "TRANSCRIPT"
 ) -> str:
     """Several lines, the last without an end. None begins with text of a model or a tool, and nothing in them
     controls a terminal or commands a CI runner; colours only when asked for.
 
     `columns`: the width that calls are fitted to. Without it each call is one line, however long its reason.
-    `transcript`: where the document is, as a word of a command.
+    `transcript`: where the document is, as a word of a command; None: it was put nowhere.
     """
     paint = partial(_painted, color=color)
     sections = (

@@ -56,7 +56,7 @@ def find_place(transcript: str | Path | None) -> Place:
     """
     if transcript is None:
         folder = _temporary_folder() / f"ci-agent-{os.urandom(8).hex()}"
-        return Place(folder / f"transcript{JOURNAL_SUFFIX}", folder=folder)
+        return Place(folder / f"transcript.json{JOURNAL_SUFFIX}", folder=folder)
     given = Path(os.path.abspath(transcript))
     path = Path(os.path.realpath(given.parent)) / given.name
     _check_name(str(transcript), path)
