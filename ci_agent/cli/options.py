@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from ci_agent.ci_services.action_inputs import INPUTS, is_action
-from ci_agent.cli.variables import PREFIX, values_of_variable
+from ci_agent.cli.variables import PREFIX, misspelt_variables, values_of_variable
 from ci_agent.errors import ConfigurationError, InvalidFileError
 from ci_agent.git_files import read_named_file
 from ci_agent.json_types import Json
@@ -54,7 +54,8 @@ class SourcedOption(click.Option):
             where = set_in(ctx, self)
             error.param_hint = f"{self.opts[0]}{where}" if where else error.param_hint
             if isinstance(error, click.MissingParameter) and "--policy" in self.opts:
-                hint = "Give a policy's file, or a shipped one's name (ci-agent policy list)."
+                slips = [each.problem for each in misspelt_variables(ctx.command, ctx.find_object(dict) or {})]
+                hint = " ".join(["Give a policy's file, or a shipped one's name (ci-agent policy list).", *slips])
                 raise click.MissingParameter(hint, ctx, self) from error
             raise
 

@@ -35,5 +35,5 @@ def misspelt_variables(command: click.Command, environment: Mapping[str, str]) -
         word = name.removeprefix(PREFIX)
         meant = None if word == name or word in known | _OTHER_VARIABLES else nearest(word, known)
         if meant:
-            problem = f"the variable {name} is no option; did you mean {PREFIX}{meant}?"
+            problem = f"The variable {name} is no option; did you mean {PREFIX}{meant}?"
             yield Misspelt(problem, nearest(word, [meant], _SLIP) is not None)

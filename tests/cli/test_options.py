@@ -163,11 +163,17 @@ def test_two_models_on_one_line_are_no_model(ci_agent: CIAgent, good: tuple[str,
 def test_a_slip_in_the_name_of_a_variable_is_refused(
     ci_agent: CIAgent, good: tuple[str, ...], name: str, meant: str
 ) -> None:
-    said = f"the variable {name} is no option; did you mean {meant}?"
+    said = f"The variable {name} is no option; did you mean {meant}?"
     done = ci_agent("run", *good, "Go.", env={name: "1"})
     assert (done.returncode, done.stdout, last_line(done)) == (2, "", f"Error: {said}")
     looked = ci_agent("doctor", *good, "Go.", env={name: "1"})
     assert (looked.returncode, f"missing  variable    {said}" in looked.stdout) == (3, True)
+
+
+def test_a_policy_that_is_missing_for_a_slip_is_told_with_it(ci_agent: CIAgent) -> None:
+    done = ci_agent("run", "--model", "scripted:x", "Go.", env={"CI_AGENT_POLCY": "deny-all"})
+    said = "(ci-agent policy list). The variable CI_AGENT_POLCY is no option; did you mean CI_AGENT_POLICY?"
+    assert (done.returncode, last_line(done).endswith(said)) == (2, True), done.stderr
 
 
 def test_a_variable_that_may_be_somebody_elses_is_warned_of_and_a_word_of_its_own_is_left_alone(
@@ -177,5 +183,5 @@ def test_a_variable_that_may_be_somebody_elses_is_warned_of_and_a_word_of_its_ow
     done = ci_agent("run", *good, "Go.", env={**dict.fromkeys(names, "1000000"), "CI_AGENT_MAX_TURN": ""})
     assert done.returncode == 0
     assert [line for line in done.stderr.splitlines() if line.startswith("warning: ")] == [
-        "warning: the variable CI_AGENT_TOKEN is no option; did you mean CI_AGENT_MAX_TOKENS?"
+        "warning: The variable CI_AGENT_TOKEN is no option; did you mean CI_AGENT_MAX_TOKENS?"
     ]
