@@ -10,7 +10,7 @@ from typing import Final
 from ci_agent.json_types import parse_json
 from ci_agent.policy.facts import ExecFact, Fact, possible_files_in
 from ci_agent.policy.gathering.open_paths import may_meet
-from ci_agent.policy.gathering.repositories import git_folder, top_of
+from ci_agent.policy.gathering.repositories import git_folder, is_repository, top_of
 from ci_agent.policy.gathering.site import Site
 from ci_agent.policy.gathering.stale_paths import (
     base_name,
@@ -57,7 +57,7 @@ def answer(site: Site, question: Question, folder: Path) -> Asked | None:
     if question.file:
         return _in_file(site, question, folder)
     top = top_of(folder)
-    if top is None:
+    if top is None or not is_repository(top):
         return None
     if question.about == "top":
         return question, top, (str(top),)
@@ -113,7 +113,7 @@ def is_stale(asked: Sequence[Asked], facts: Sequence[Fact]) -> bool:
     abouts = {question.about for question, _, _ in asked}
     return (
         (bool(branches) and any(_may_move_head(command, branches) for command in commands))
-        or (not all(question.file for question, _, _ in asked) and _may_bring_repository(facts, commands))
+        or _may_bring_repository({path for question, path, _ in asked if not question.file}, facts, commands)
         or ("top" in abouts and any(_git_command(command) in _MAKE_REPOSITORIES for command in commands))
         or any(_may_change(path, facts, commands) for question, path, _ in asked if question.file)
     )
@@ -139,15 +139,27 @@ def _may_move_head(command: ExecFact, known: set[str]) -> bool:
     return new_branch(Command(command.words, (), (), "", (0, 0))) not in known
 
 
-def _may_bring_repository(facts: Sequence[Fact], commands: Sequence[ExecFact]) -> bool:
-    """Whether a folder may get a repository of its own, or another HEAD."""
+def _may_bring_repository(tops: set[Path], facts: Sequence[Fact], commands: Sequence[ExecFact]) -> bool:
+    """Whether a folder may get a repository of its own, or lose the one that it has, or another HEAD."""
+    if not tops:
+        return False
     written = [file for file in possible_files_in(facts) if file.effect in ("write", "delete")]
-    brings = [file.recursive and ".git" not in file.selection.without for file in written]
+    brings = (file for file in written if file.recursive and ".git" not in file.selection.without)
     return (
-        any(brings)
+        any(file.effect == "write" or not all(_outlasts(top, file.path) for top in tops) for file in brings)
         or any(".git" in file.path.parts for file in written)
         or any(unpacked_into(base_name(command), command) for command in commands)
     )
+
+
+def _outlasts(top: Path, deleted: Path) -> bool:
+    """Whether a working tree is the same when a folder is gone: then it lies beneath its top or elsewhere, and neither
+    `.git` nor what makes git believe it is a link to somewhere."""
+    folder = top / ".git"
+    held = [folder, *(folder / name for name in ("HEAD", "objects", "refs"))]
+    is_whole = folder.is_dir() and not any(map(os.path.islink, held)) and not os.path.lexists(folder / "commondir")
+    is_above = len(deleted.parts) <= len(top.parts) and may_meet(deleted, top)
+    return is_whole and not is_above
 
 
 def _may_change(path: Path, facts: Sequence[Fact], commands: Sequence[ExecFact]) -> bool:

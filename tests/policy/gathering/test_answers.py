@@ -174,3 +174,62 @@ def test_no_branch_is_known_where_git_is_told_where_to_look(policy: MakePolicy, 
 def test_a_folder_that_git_may_fail_to_name_is_not_left(decided: Policy) -> None:
     assert _effect(decided, 'cd src && cd "$(git rev-parse --show-toplevel)" && ls') == "deny"
     assert _effect(decided, "cd $(git rev-parse --show-toplevel) && ls") == "deny"
+
+
+_CLEAN = """
+- {id: tools, allow: bash, command: ["git {rev-parse,init} **", "{rm,mkdir,mv,cp,ls} **", "cd **"], paths: [".", "**"]}
+- {id: files, allow: write}
+"""
+
+
+def test_a_deletion_beneath_the_top_leaves_the_top_what_it_is(policy: MakePolicy, root: Path, put: Put) -> None:
+    put("build-of-a-test/x")
+    decided = policy(_CLEAN)
+    for command in (
+        'rm -rf "$(git rev-parse --show-toplevel)/build-of-a-test"',
+        'cd src && rm -rf "$(git rev-parse --show-toplevel)/build-of-a-test"',
+        'top=$(git rev-parse --show-toplevel) && rm -rf "$top/build-of-a-test" && ls "$top"',
+        'cd "$(git rev-parse --show-toplevel)" && rm -rf build-of-a-test',
+    ):
+        assert (command, _effect(decided, command)) == (command, "allow")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        'rm -rf "$(git rev-parse --show-toplevel)"',
+        'rm -rf "$(git rev-parse --show-toplevel)/"',
+        'rm -rf "$(git rev-parse --show-toplevel)/.git"',
+        'rm -rf "$(git rev-parse --show-toplevel)/etc"',
+        'rm -rf "$(git rev-parse --show-toplevel)/../x"',
+        'rm -rf "$(git rev-parse --show-toplevel)/x/$X"',
+        'rm -rf .; rm -rf "$(git rev-parse --show-toplevel)/x"',
+        'rm -rf .git; rm -rf "$(git rev-parse --show-toplevel)/x"',
+        'mv .git y; rm -rf "$(git rev-parse --show-toplevel)/x"',
+        'git init -q src; cd src && rm -rf "$(git rev-parse --show-toplevel)/x"',
+        'cp -r src y && cd src && rm -rf "$(git rev-parse --show-toplevel)/x"',
+        'mkdir /x; rm -rf "$(git rev-parse --show-toplevel)/x"',
+        'rm -rf "$(git -C .. rev-parse --show-toplevel)/x"',
+        'rm -rf "$(GIT_DIR=src git rev-parse --show-toplevel)/x"',
+    ],
+)
+def test_no_deletion_goes_where_another_top_would_lead(policy: MakePolicy, root: Path, command: str) -> None:
+    assert _effect(policy(_CLEAN), command) == "deny"
+
+
+@pytest.mark.parametrize("part", ["", "HEAD", "objects", "refs"])
+def test_a_repository_that_hangs_on_a_link_may_go_with_a_folder(policy: MakePolicy, root: Path, part: str) -> None:
+    command = 'rm -rf store; rm -rf "$(git rev-parse --show-toplevel)/x"'
+    decided = policy(_CLEAN)
+    assert _effect(decided, command) == "allow"
+    (root / "store").mkdir()
+    (root / ".git" / part).rename(root / "store/it")
+    (root / ".git" / part).symlink_to(root / "store/it")
+    assert _effect(decided, command) == "deny"
+
+
+def test_a_folder_that_git_takes_for_no_repository_is_no_top(policy: MakePolicy, root: Path) -> None:
+    (root / "src/.git").mkdir()
+    decided = policy(_CLEAN)
+    assert _effect(decided, 'cd src && ls "$(git rev-parse --show-toplevel)/a.py"') == "deny"
+    assert _effect(decided, 'ls "$(git rev-parse --show-toplevel)/src/a.py"') == "allow"
