@@ -294,11 +294,12 @@ def _read_cluster(parsed: Parsed, words: Sequence[Word], index: int, text: str) 
             continue
         option = profile.options.get(name) or unlisted(profile, name)
         if option.arity != "bare" and (option.arity != "may_take" or option.name in profile.options):
-            if text.startswith("=", position) and (position + 1 < len(text) or word.kind == "unknown"):
+            if text.startswith("=", position):
                 behind = Found(option, name, index, tail(word, position + 1), None, position + 1)
                 if profile.globs:
                     return _add(parsed, words, behind)
-                _note_behind_equals(parsed, behind)
+                if position + 1 < len(text) or word.kind == "unknown":
+                    _note_behind_equals(parsed, behind)
             rest = tail(word, position) if position < len(text) or word.kind == "unknown" else None
             return _add(parsed, words, Found(option, name, index, rest, None, position))
         parsed.options.append(Found(option, name, index))

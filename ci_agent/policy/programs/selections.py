@@ -68,7 +68,7 @@ def _by_globs(parsed: Parsed) -> Selection:
 
     Where any glob takes files in, all that match none are out.
     """
-    texts = [value.literal or "*" for _, value in parsed.values(*parsed.profile.globs)]
+    texts = [_glob_text(value) for _, value in parsed.values(*parsed.profile.globs)]
     taken = [at for at, text in enumerate(texts) if not text.startswith("!")]
     last = max(taken, default=-1)
     left_out = [match for text in texts[last + 1 :] if (match := _LEFT_OUT.fullmatch(text))]
@@ -79,6 +79,12 @@ def _by_globs(parsed: Parsed) -> Selection:
     return Selection(
         endings=known, without=tuple(match[1] for match in left_out), left_out=files, unhidden=unhidden and not known
     )
+
+
+def _glob_text(value: Word) -> str:
+    """What is no line of a `.gitignore`, as a comment, leaves all files in; blanks at the end do not count there."""
+    text = value.literal or "*"
+    return "*" if text.startswith("#") or text[-1].isspace() else text
 
 
 def _of_types(parsed: Parsed) -> Sequence[str | None]:

@@ -123,6 +123,13 @@ def test_a_search_that_does_not_come_to_the_file_is_allowed(policy: Policy, comm
         "rg x -f .env --files .",
         "rg -. -g='!src' x",
         "rg -g=.env x",
+        "rg -g= x",
+        "rg -.ng= x",
+        "rg -. -g '#x' x",
+        "rg -. -g ' ' x",
+        "rg -. -g '*.env ' x",
+        "rg -. -g $'*.env\\u00a0' x",
+        "rg -. -g '!.env' -g '!.git' -g '#' x",
         "eslint . --ext .ts,.env",
     ],
 )
