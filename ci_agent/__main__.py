@@ -12,6 +12,7 @@ from ci_agent.cli.stderr import Hide, hide_secrets_of, show_error, show_tracebac
 from ci_agent.cli.streams import give_up, prepare_streams
 from ci_agent.errors import EXIT_NEGATIVE, CIAgentError, ConfigurationError, InternalError, system_refusal
 from ci_agent.own_environment import refuse_inspection, withdraw_environment
+from ci_agent.signals import end_on_signals
 
 _STDOUT_TAKES_NOTHING = frozenset({errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF})
 """What a closed pipe, a full disk and a closed descriptor answer. Errors of files bear the file's name, or have become
@@ -24,6 +25,8 @@ time of a short command."""
 
 def main() -> None:
     """Run the command line and exit; never returns."""
+    if sys.argv[1:2] == ["run"]:
+        end_on_signals()
     gc.set_threshold(*_COLLECTING)
     prepare_streams()
     environment = withdraw_environment()

@@ -73,6 +73,20 @@ def cancel_on_signals(
             thread.join()
 
 
+def end_on_signals() -> None:
+    """Before a run goes on, and when it has ended, end this process with 128 + the number of a signal.
+
+    Of those that always count: what a run is to do takes a while to be read, and one that was inherited as ignored
+    would be lost meanwhile; to the first process of a container each would be, by its default.
+    """
+    for number in _ALWAYS:
+        signal.signal(number, _end)
+
+
+def _end(number: int, _frame: object) -> None:
+    raise SystemExit(128 + number)
+
+
 def _ending_signals() -> Iterator[int]:
     for name in _END_A_PROCESS:
         yield signal.Signals[name]

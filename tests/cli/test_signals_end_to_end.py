@@ -141,6 +141,31 @@ def test_sigint_counts_even_when_it_was_inherited_as_ignored(
     assert process.returncode == 130
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGQUIT], ids=lambda number: number.name)
+def test_a_signal_before_the_run_has_begun_ends_it_though_it_was_inherited_as_ignored(
+    number: signal.Signals, workspace: Path, environment: dict[str, str], script: Write, policy: Write
+) -> None:
+    script(TURNS), policy(POLICY)
+    (workspace / "t.json").write_text("earlier")
+    ignoring = ["bash", "-c", 'trap "" INT TERM QUIT; exec "$@"', "bash", sys.executable, "-P", "-m", "ci_agent"]
+    run = ["run", "--policy", "policy.yml", "--model", "scripted:script.yaml", "--transcript", "t.json"]
+    process = subprocess.Popen(
+        [*ignoring, *run, "--prompt-file", "-"],
+        cwd=workspace,
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    assert process.stdin is not None
+    process.stdin.write(b"x" * 500_000)  # more than a pipe holds: when it is written, the run is reading its prompt
+    process.send_signal(number)
+    process.stdin.close()
+    assert process.wait(110) == 128 + number
+    assert sorted(path.name for path in workspace.iterdir()) == ["policy.yml", "script.yaml", "t.json"]
+    assert (workspace / "t.json").read_text() == "earlier"
+
+
 def test_a_killed_run_leaves_a_journal_that_recovers_and_verifies(
     workspace: Path, environment: dict[str, str], script: Write, policy: Write, ci_agent: Callable[..., object]
 ) -> None:
