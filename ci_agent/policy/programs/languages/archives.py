@@ -12,6 +12,8 @@ from ci_agent.policy.words import Word, literal_word
 _ENDING = re.compile(r"[.\-_](?:t?(?:gz|bz2?|xz|lz4?|lzma|zst)|taz|z|gzip|br|zz)\Z", re.IGNORECASE)
 """What these programs take off a name; the `t` stands for `.tar`."""
 
+_ENDING_OF_GZIP = re.compile(r"(?:\.t?gz|\.taz|-gz|[.\-_]z)\Z", re.IGNORECASE)
+"""Behind a name that has one of these already, gzip tries no other."""
 
 _ADDED = {
     "gzip": ".gz",
@@ -155,7 +157,7 @@ def read_unzipped(parsed: Parsed, draft: Draft) -> None:
     if parsed.called is not None and parsed.called.text.rpartition("/")[2] in _UNZIPS:
         has_pattern = parsed.profile.name == "zgrep" and not parsed.has(*parsed.profile.instead)
         for operand in parsed.operands[1 if has_pattern else 0 :]:
-            if _ENDING.search(operand.word.literal or "") is None:
+            if _ENDING_OF_GZIP.search(operand.word.literal or "") is None:
                 _use_if_there(draft, operand.word, _APPENDED)
 
 
@@ -187,7 +189,7 @@ def _appended(word: Word, parsed: Parsed) -> tuple[str, ...]:
         "-d", "--decompress", "--uncompress", "-l", "--list", "-t", "--test"
     )
     is_gzip = parsed.profile.name in ("gzip", "pigz", "compress")
-    if not (is_gzip and unpacks) or _ENDING.search(word.literal or "") is not None:
+    if not (is_gzip and unpacks) or _ENDING_OF_GZIP.search(word.literal or "") is not None:
         return ()
     return (*(suffix.text for _, suffix in parsed.values("-S", "--suffix") if suffix.literal), *_APPENDED)
 
