@@ -12,6 +12,7 @@ _NO_FILES = frozenset({"-", "/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stde
 _STANDARD_INPUT = frozenset({"-", "/dev/stdin", "/dev/fd/0"})
 CODE_FROM_INPUT = "runs the code that it reads from its input"
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_PARAMETER = re.compile(r"fileb?://")
 _VERSION = re.compile(
     r"(?:[A-Za-z]+[@-]?)?[0-9]+(?:\.[0-9]+)*(?:t|-dev|(?:-[a-z0-9_]+){3})?|latest"
     r"|(?:stable|beta|nightly)(?:-[0-9]{4}-[0-9]{2}-[0-9]{2})?(?:(?:-[a-z0-9_]+){3,4})?"
@@ -37,6 +38,8 @@ class Draft:
         self.anything: list[Word] = []
         self.elsewhere: list[Word | None] = []
         self.transparent = False
+        self.takes_parameters = False
+        """`file://X` and `fileb://X` are files from here on, as the AWS CLI takes the values of its options."""
         self.folder: Word | None = None
         self.problem: str | None = None
 
@@ -136,7 +139,7 @@ def use_at(draft: Draft, value: Word) -> None:
 
 def use_anything(draft: Draft, word: Word) -> None:
     """Nobody knows what the word means to the program: a way out of the workspace counts as a file."""
-    if word.pipe:
+    if word.pipe or (draft.takes_parameters and _use_parameter(draft, word)):
         return
     if word.literal is not None:
         outside = looks_outside(word.text)
@@ -144,26 +147,38 @@ def use_anything(draft: Draft, word: Word) -> None:
         outside = any(map(looks_outside, word.stand_ins))
     else:
         outside = not word.choices or any(looks_outside(choice.text) for choice in word.choices)
-    if outside:
-        path = _path_in(word)
+    for path in _paths_in(word) if outside else ():
         draft.use("read", path)
         draft.use("write", path)
-    else:
+    if not outside:
         draft.anything.append(word)
 
 
-def _path_in(word: Word) -> Word:
-    """The path of a word such as `--config=/etc/x` or `-I/usr/include`."""
+def _use_parameter(draft: Draft, word: Word) -> bool:
+    """Whether the word names files by such addresses; in each the CLI puts values for variables and `~`."""
+    rests = [word.text[match.end() :] for match in _PARAMETER.finditer(word.text)] if word.literal is not None else []
+    for path in dict.fromkeys(path for rest in rests for path in (rest, rest.partition(",")[0])):
+        draft.use("read", literal_word(path, word.span))
+        if "$" in path:
+            draft.doubt(f"which file {word.text} means is not known")
+    return bool(rests)
+
+
+def _paths_in(word: Word) -> tuple[Word, ...]:
+    """The path of a word such as `--config=/etc/x` or `-I/usr/include`; what `file://x` is, programs disagree about."""
     text = word.text
     if word.kind != "literal":
-        return word
+        return (word,)
     if "=" in text and not _leaves(text):
         word = tail(word, text.index("=") + 1)
     elif text.startswith("-"):
         word = tail(word, 2)
-    if word.text.startswith("file:"):
-        return literal_word("/" + word.text[5:].lstrip("/"), word.span)
-    return word
+    if not word.text.startswith("file:"):
+        return (word,)
+    rest = word.text.removeprefix("file:")
+    from_root = literal_word("/" + rest.lstrip("/"), word.span)
+    relative = rest.removeprefix("//")
+    return (from_root,) if relative.startswith("/") else (from_root, literal_word(relative, word.span))
 
 
 def use_named(draft: Draft, value: Word) -> None:

@@ -267,7 +267,7 @@ def read_cloud(parsed: Parsed, draft: Draft) -> None:
     for operand, text in zip(parsed.operands, texts, strict=True):
         if text in _CLOUD_SETTINGS and operand.at < _MAX_CLOUD_WORDS:
             draft.hazard(operand.at, "changes settings, or runs or reaches something else")
-        elif text is None or not copies or is_url(operand.word):
+        elif text is None or not copies or (is_url(operand.word) and not text.startswith("file")):
             continue
         elif "/" in text or "." in text:
             draft.use("read", operand.word, recursive=True)
