@@ -11,6 +11,7 @@ from ci_agent.policy.facts import ExecFact, Fact, FileFact, UnknownFact, possibl
 from ci_agent.policy.gathering.followed_links import follows_links
 from ci_agent.policy.matchers.open_names import OPEN
 from ci_agent.policy.matchers.reach import Names, fold_names, names_of
+from ci_agent.policy.words import Word
 
 _LINKERS: Final = frozenset({"ln", "link"})
 _MOVERS: Final = frozenset({"cp", "mv", "rsync", "install", "git mv"})
@@ -214,12 +215,17 @@ def changes_working_tree(name: str, command: ExecFact) -> bool:
     texts = [word.text for word in command.words[1:]]
     if subcommand == "reset":
         return any(text.startswith("--") and len(text) > 2 for text in texts)
-    # A new branch where one stands changes no file.
-    if re.fullmatch(r"(checkout|switch) -[bBcC] \S+", " ".join(texts[-3:])):
-        return False
     behind = texts[texts.index(subcommand) + 1 :]
+    if subcommand in ("checkout", "switch") and _makes_branch(behind, command.words[-1]):
+        return False
     options = behind[: behind.index("--")] if "--" in behind else behind
     return f"{subcommand} {behind[0] if behind else ''}" not in _GIT_ONLY_SHOWS and _ONLY_SHOWING.isdisjoint(options)
+
+
+def _makes_branch(behind: Sequence[str], name: Word) -> bool:
+    """Whether it makes a branch where one stands, which changes no file: nothing may follow the name."""
+    is_one = not (name.splits or name.beneath)
+    return is_one and len(behind) == 2 and re.fullmatch("-[bBcC]", behind[0]) is not None
 
 
 def checks_out_by_another_name(name: str, command: ExecFact) -> bool:

@@ -57,6 +57,14 @@ def decided(policy: MakePolicy, put: Put) -> Policy:
         "git checkout other -b new && cat src/a",
         "git checkout other -- --stat && cat src/a",
         "git stash apply list && cat src/a",
+        "git checkout -b x $y && cat src/a",
+        "git switch -c $y && cat src/a",
+        'git switch -c "release/$(cat VERSION)" other && cat src/a',
+        'git checkout "release/$(cat VERSION)" && cat src/a',
+        "set -- x other; git switch -c $@; cat src/a",
+        "find src -name a -exec git switch -c {} + && cat src/a",
+        "ls src README.md | xargs git checkout -b; cat src/a",
+        "git stash branch -b x && cat src/a",
     ],
 )
 def test_what_is_unpacked_is_not_used_in_the_same_call(decided: Policy, command: str) -> None:
@@ -69,6 +77,8 @@ def test_what_is_unpacked_is_not_used_in_the_same_call(decided: Policy, command:
     "command",
     [
         "git checkout -b new && cat src/a",
+        'git switch -c "release/$(cat VERSION)" && cat src/a',
+        'git checkout -b "bot/update $(date +%F)" && cat src/a',
         "git checkout main && git add src/a && git diff -- src/a",
         "git checkout main && make test",
         "git checkout main && ruff check .",
