@@ -114,7 +114,8 @@ def _refuse_double_letters(parsed: Parsed, draft: Draft) -> None:
     `i` of the last one takes none."""
     letters: dict[int, str] = {}
     for found in parsed.options:
-        letters[found.at] = letters.get(found.at, "") + found.spelled.lstrip("-")
+        if not found.spelled.startswith("--"):
+            letters[found.at] = letters.get(found.at, "") + found.spelled.lstrip("-")
     for index, cluster in letters.items():
         if cluster.count("T") > 1 or {"l", "f"} <= set(cluster) or {"l", "i"} <= set(cluster):
             draft.hazard(index, "may run a command or write a file: write its options one by one")
