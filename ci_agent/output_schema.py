@@ -1,17 +1,21 @@
 """The schema that a final answer must satisfy, looked through before the run: whole, finite, checked within bounds."""
 
+import json
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 from ci_agent.errors import ConfigurationError
 from ci_agent.git_files import read_named_file
-from ci_agent.json_types import JsonObject, parse_json
+from ci_agent.json_types import Json, JsonObject, parse_json
+from ci_agent.spelling import did_you_mean
 
 MAX_OUTPUT_SCHEMA_BYTES = 128 * 1024
 """Beyond, it takes seconds to hold a schema against the schema of schemas."""
 
 _MAX_HEIGHT = 50
 """Schemas one behind the other for the same value; the validator calls itself for each."""
+
+_TYPES = ("array", "boolean", "integer", "null", "number", "object", "string")
 
 _IN_PLACE = ("if", "then", "else", "not")
 _IN_PLACE_LISTS = ("allOf", "anyOf", "oneOf")
@@ -56,8 +60,19 @@ def _check_form(schema: JsonObject) -> None:
     try:
         check_schema(schema)
     except SchemaError as error:
-        problem = error.message if len(error.message) <= 200 else f"{error.message[:200]}..."
-        raise ConfigurationError(f"output schema is wrong at {error.json_path}: {problem}") from error
+        problem = _no_type(error.instance) if error.validator == "anyOf" else error.message
+        shown = problem if len(problem) <= 200 else f"{problem[:200]}..."
+        raise ConfigurationError(f"output schema is wrong at {error.json_path}: {shown}") from error
+
+
+def _no_type(given: Json) -> str:
+    """What is wrong with a `type`, the only keyword that the schema of schemas lets have two forms."""
+    names = given if isinstance(given, list) else [given]
+    wrong = next((name for name in names if name not in _TYPES), None)
+    if wrong is None:
+        return "a type is one name, or a list of different ones"
+    hint = did_you_mean(wrong, _TYPES) if isinstance(wrong, str) else ""
+    return f"{json.dumps(wrong)} is no type{hint} ({', '.join(_TYPES)})"
 
 
 def _places(schema: JsonObject) -> Iterator[_Place]:

@@ -36,11 +36,13 @@ def find_destination(given: Path, what: str) -> Destination:
         path, status = Path(os.path.realpath(given)), _status(given)
     except ValueError as error:
         raise ConfigurationError(f"the {what} {str(given)!r} cannot be written: {error}") from error
-    is_plain = status is None or (stat.S_ISREG(status.st_mode) and not _is_of_the_system(given))
+    is_plain = (stat.S_ISREG(status.st_mode) and not _is_of_the_system(given)) if status else _takes_files(path.parent)
     if is_plain and path.parent.is_dir() and os.access(path.parent, os.W_OK):
         return Destination(given, path, None)
     if status is None or stat.S_ISDIR(status.st_mode) or not os.access(given, os.W_OK):
-        raise ConfigurationError(f"the {what} {str(given)!r} cannot be written: name a file in an existing folder")
+        raise ConfigurationError(
+            f"the {what} {str(given)!r} cannot be written: name a file in an existing folder that takes one"
+        )
     return Destination(given, path, status)
 
 
@@ -80,6 +82,11 @@ def _open(path: Path) -> int:
             if time.monotonic() >= give_up_at:
                 raise OSError(errno.ENXIO, "nobody reads it") from error
             time.sleep(0.05)
+
+
+def _takes_files(folder: Path) -> bool:
+    """The kernel says of its own folders that they can be written to, and makes nothing in them."""
+    return folder.parts[1:2] not in (("proc",), ("sys",))
 
 
 def _is_of_the_system(path: Path) -> bool:

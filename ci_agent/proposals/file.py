@@ -7,10 +7,11 @@ from typing import Annotated, Final, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from ci_agent.errors import ConfigurationError
-from ci_agent.json_types import JsonObject, parse_json
+from ci_agent.json_types import Json, JsonObject, parse_json
 from ci_agent.policy.proposal_bounds import MAX_BODY_CHARS, MAX_PATCH_BYTES, MAX_TITLE_CHARS
 from ci_agent.terminal import one_line
 from ci_agent.text_files import read_text_file
+from ci_agent.transcript.document import TRANSCRIPT_SCHEMA
 
 PROPOSALS_SCHEMA: Final = "ci-agent.proposals/1"
 
@@ -92,6 +93,7 @@ def read_proposals(path: Path) -> ProposalsFile:
     """The file, whoever wrote it; ConfigurationError for one that does not satisfy the schema."""
     try:
         written = parse_json(read_text_file(path, "proposals", max_bytes=MAX_FILE_BYTES))
+        _require_kind(written, path)
         return ProposalsFile.model_validate(written)
     except ValidationError as error:
         found = error.errors(include_url=False, include_context=False, include_input=False)[:_MAX_SHOWN_PROBLEMS]
@@ -99,6 +101,15 @@ def read_proposals(path: Path) -> ProposalsFile:
         raise ConfigurationError(f"{str(path)!r} holds no proposals: {one_line(problems, 1_000)}") from error
     except ValueError as error:
         raise ConfigurationError(f"{str(path)!r} is no JSON: {one_line(str(error), 500)}") from error
+
+
+def _require_kind(written: Json, path: Path) -> None:
+    schema = written.get("schema") if isinstance(written, dict) else None
+    if schema != PROPOSALS_SCHEMA:
+        kind = "it is the transcript of a run" if schema == TRANSCRIPT_SCHEMA else "it is a file of another kind"
+        raise ConfigurationError(
+            f"{str(path)!r} holds no proposals: {kind}; give the file that `ci-agent run --proposals FILE` has written"
+        )
 
 
 def file_text(document: JsonObject) -> str:

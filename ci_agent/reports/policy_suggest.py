@@ -17,10 +17,13 @@ _MAX_EVIDENCE = 10
 
 
 def render_suggestions(
-    policy: str, found: Suggestions, skipped: Sequence[SkippedCall], notes: Iterable[str] = ()
+    place: str, found: Suggestions, skipped: Sequence[SkippedCall], notes: Iterable[str] = ()
 ) -> str:
-    """Items of `rules:` with comments; every line that is not a part of a rule begins with `#`, `notes` too."""
-    lines = [_headline(policy, found)]
+    """Items of `rules:` with comments; every line that is not a part of a rule begins with `#`, `notes` too.
+
+    `place`: the file that they are for.
+    """
+    lines = [_headline(place, found)]
     if found.extension is not None:
         lines += _extension_lines(found.extension)
     for suggestion in found.suggestions:
@@ -45,13 +48,13 @@ def suggestions_json(found: Suggestions, skipped: Sequence[SkippedCall]) -> Json
     }
 
 
-def _headline(policy: str, found: Suggestions) -> str:
+def _headline(place: str, found: Suggestions) -> str:
     if not found.suggestions:
         return "# no rule to suggest"
     helped = {(call.transcript, call.seq) for suggestion in found.suggestions for call in suggestion.calls}
     rules, calls = counted(len(found.suggestions), "rule"), counted(len(helped), "denied call")
     what = "as narrow as they can be: what you want of them goes beneath `rules:`"
-    return f"# {rules} for {calls}, {what} in {printable(policy)}"
+    return f"# {rules} for {calls}, {what} in {printable(place)}"
 
 
 def _extension_lines(extension: Extension) -> list[str]:

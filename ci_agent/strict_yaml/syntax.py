@@ -112,11 +112,26 @@ def explain_syntax_error(error: yaml.YAMLError, text: str) -> tuple[int, str]:
         return glued
     if "block collection" in (error.context or "") and (item := _GLUED_ITEM.match(text, here)):
         return here, f"{text_at(text, here)}: a blank belongs after the dash: write {quote(f'- {item[1]}')}"
+    if "node content" in (error.problem or "") and not text[here:].strip():
+        return here, _unclosed(text)
     for known in _EXPLANATIONS:
         if known.context in (error.context or "") and known.problem in (error.problem or ""):
             offset = start if known.at_start else here
             return offset, _fill(known.sentence, text, offset, start)
     return here, f"this is not YAML: {error.problem}"
+
+
+def _unclosed(text: str) -> str:
+    """What the innermost bracket lacks, of a text that ends where a value could stand."""
+    opened: list[yaml.Token] = []
+    for token in yaml.scan(text, Loader=yaml.SafeLoader):
+        if isinstance(token, yaml.FlowSequenceStartToken | yaml.FlowMappingStartToken):
+            opened.append(token)
+        elif isinstance(token, yaml.FlowSequenceEndToken | yaml.FlowMappingEndToken):
+            opened.pop()
+    what, end = ("list", "]") if isinstance(opened[-1], yaml.FlowSequenceStartToken) else ("mapping", "}")
+    mark = opened[-1].start_mark
+    return f'the {what} opened at line {mark.line + 1}, column {mark.column + 1} is not closed: "{end}" is missing'
 
 
 _GLUED_ITEM = re.compile(r"-([A-Za-z_][^\n]*)")

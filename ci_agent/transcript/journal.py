@@ -172,6 +172,8 @@ def open_journal_file(path: Path, mode: int) -> Journal:
             pass  # between opening and locking the run that held it has ended and removed it
     except (OSError, ValueError) as error:
         why = os.strerror(error.errno or 0) if isinstance(error, OSError) else str(error)
+        if isinstance(error, FileNotFoundError) and path.parent.is_dir():  # as in /proc
+            why = "no file can be made in that folder"
         raise ConfigurationError(f"cannot open the run's journal {str(path)!r} for writing: {why}") from error
     return journal
 

@@ -1,17 +1,20 @@
 """Whether a transcript or a journal still is what was written: cuts, edits, calls without a result."""
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ci_agent.errors import ConfigurationError, RecordError
 from ci_agent.json_types import Json, JsonObject, parse_json
+from ci_agent.terminal import printable, shortened
 from ci_agent.transcript.document import INTEGRITY, TRANSCRIPT_SCHEMA, document_digest
 from ci_agent.transcript.journal import JOURNAL_SUFFIX, PRODUCT_SUFFIX, open_record, read_journal
 from ci_agent.transcript.journal_lines import LAST_KIND, JournalContents, Problem
 from ci_agent.transcript.records import document_problems, line_problems
 
 _MAX_VERSION_CHARS = 20
+_MAX_SHOWN_CHARS = 60
 
 
 def verify(path: Path) -> list[Problem]:
@@ -39,10 +42,19 @@ def read_document(path: Path) -> JsonObject:
     if other is not None:
         hint = f"this ci-agent reads {TRANSCRIPT_SCHEMA}: take the ci-agent that wrote it, or a newer one"
         raise ConfigurationError(f"{str(path)!r} is a transcript of another version ({other}); {hint}")
-    problems = document_problems(document)
+    problems = _form_problems(document)
     if problems:
         raise ConfigurationError(f"{str(path)!r} is no transcript: {problems[0]}")
     return document  # type: ignore[no-any-return]  # the schema says that it is an object
+
+
+def _form_problems(document: Json) -> list[str]:
+    """One for a file of another kind, of which all else would be wrong, too."""
+    is_one = isinstance(document, dict) and document.get("schema") == TRANSCRIPT_SCHEMA
+    if is_one or not isinstance(document, dict) or _other_version(document):
+        return document_problems(document)
+    said = shortened(printable(json.dumps(document["schema"])), _MAX_SHOWN_CHARS) if "schema" in document else "missing"
+    return [f'it is a file of another kind: a transcript has the schema "{TRANSCRIPT_SCHEMA}", and here that is {said}']
 
 
 def _other_version(document: Json) -> str | None:
@@ -87,7 +99,7 @@ def _ends_without_document(records: Sequence[JsonObject]) -> bool:
 
 
 def _document_problems(document: Json) -> Iterator[Problem]:
-    broken = document_problems(document)
+    broken = _form_problems(document)
     yield from map(Problem, broken)
     if broken:
         return

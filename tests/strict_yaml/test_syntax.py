@@ -58,6 +58,17 @@ BROKEN = [
     ),
     ("a: [b, c", '2:1: the list opened at line 1, column 4 is not closed: expected "," or "]" here'),
     ("a: {b: c", '2:1: the mapping opened at line 1, column 4 is not closed: expected "," or "}" here'),
+    *(
+        (f"a: {end}", f'{place}: the {what} opened at line 1, column {column} is not closed: "{mark}" is missing')
+        for end, place, what, column, mark in (
+            ("[", "2:1", "list", 4, "]"),
+            ("[  # b\n\n", "3:1", "list", 4, "]"),
+            ("[b,", "2:1", "list", 4, "]"),
+            ("[[b], {c: [d,", "2:1", "list", 14, "]"),
+            ("{", "2:1", "mapping", 4, "}"),
+            ("[{b: ", "2:1", "mapping", 5, "}"),
+        )
+    ),
     ("a: [b, , c]", '1:8: a value is missing here: write "" for empty text'),
     (
         "a: > b",
@@ -111,7 +122,7 @@ def test_all_problems_are_named_in_the_order_of_the_file() -> None:
             "f.yml:3:4: a number with a leading zero is octal to some readers: "
             'write "010" in quotes if text is meant, else 10'
         ),
-        'f.yml:5:1: a value is missing here: write "" for empty text',
+        'f.yml:5:1: the list opened at line 4, column 4 is not closed: "]" is missing',
     ]
     assert (caught.value.line, caught.value.column) == (1, 4)
 

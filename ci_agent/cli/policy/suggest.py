@@ -6,6 +6,7 @@ import click
 
 from ci_agent.cli.options import echo_json, format_option, policy_option
 from ci_agent.cli.policy.records import read_runs, record_arguments, where_json, where_lines
+from ci_agent.policy.file.shipped import shipped_policy_names
 from ci_agent.policy.suggest import suggest_rules
 from ci_agent.reports.policy_suggest import render_suggestions, suggestions_json
 from ci_agent.tools.table import tools_without_a_run
@@ -32,5 +33,10 @@ def suggest_command(policy_name: str, paths: tuple[Path, ...], workspace: str | 
         head = {"policy": source.name, "sha256": source.sha256}
         echo_json({**head, **suggestions_json(found, skipped), **where_json(read)})
     else:
-        click.echo(render_suggestions(source.name, found, skipped, where_lines(read)))
+        click.echo(render_suggestions(_where_rules_go(source.name), found, skipped, where_lines(read)))
     return 0
+
+
+def _where_rules_go(policy: str) -> str:
+    """A shipped policy is no file to be edited."""
+    return f"a file of yours with `extends: [{policy}]`" if policy in shipped_policy_names() else policy

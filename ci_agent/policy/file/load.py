@@ -1,7 +1,7 @@
 """A policy by name, path or text becomes a `PolicySource`: read strictly, checked, with all that it extends."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -14,7 +14,7 @@ from ci_agent.policy.file.consistency import check_document, check_references
 from ci_agent.policy.file.document import PolicyDocument
 from ci_agent.policy.file.shipped import shipped_policy_path
 from ci_agent.policy.rules import PolicySource
-from ci_agent.strict_yaml import YamlDocument, load_yaml, quote, raise_problems, validate
+from ci_agent.strict_yaml import Place, YamlDocument, load_yaml, quote, raise_problems, validate
 from ci_agent.workspace import real_path
 
 TEXT_NAME: Final = "<text>"
@@ -105,7 +105,7 @@ def _read(chain: _Chain, loading: _Loading) -> PolicySource:
 def _build(document: YamlDocument, chain: _Chain, loading: _Loading) -> PolicySource:
     model = validate(document, PolicyDocument)
     raise_problems(document.file, list(check_document(document, model, loading.known_tools)))
-    bases = [_read_base(document, index, entry, chain, loading) for index, entry in enumerate(model.extends or [])]
+    bases = _read_bases(document, model.extends or [], chain, loading)
     own = build_policy(document, model, chain[-1].name, None if chain[-1].is_in_git else chain[-1].path)
     try:
         source = extend(own, bases)
@@ -115,21 +115,30 @@ def _build(document: YamlDocument, chain: _Chain, loading: _Loading) -> PolicySo
     return source
 
 
-def _read_base(document: YamlDocument, index: int, entry: str, chain: _Chain, loading: _Loading) -> Base:
-    """The policy that an entry of `extends` names; what is wrong with the entry itself is said at its place."""
-    place = ("extends", index)
-    try:
-        name, pin = _split_pin(entry)
-        _refuse_path_beside_text(chain[-1], name)
-        base = _find(name, chain[-1])
-        _refuse_cycle(chain, base)
-        _claim_prefix(base, loading)
-        source = _read((*chain, base), loading)
-        _check_pin(name, source, pin)
-    except InvalidFileError:
-        raise
-    except ConfigurationError as error:
-        raise document.error(place, str(error)) from error
+def _read_bases(document: YamlDocument, entries: Sequence[str], chain: _Chain, loading: _Loading) -> list[Base]:
+    """The policies that `extends` names; what is wrong with its entries themselves is said at their places."""
+    bases: list[Base] = []
+    problems: list[tuple[Place, str]] = []
+    for index, entry in enumerate(entries):
+        try:
+            bases.append(_read_base(entry, chain, loading))
+        except InvalidFileError:
+            if not problems:
+                raise
+        except ConfigurationError as error:
+            problems.append((document.place(("extends", index)), str(error)))
+    raise_problems(document.file, problems)
+    return bases
+
+
+def _read_base(entry: str, chain: _Chain, loading: _Loading) -> Base:
+    name, pin = _split_pin(entry)
+    _refuse_path_beside_text(chain[-1], name)
+    base = _find(name, chain[-1])
+    _refuse_cycle(chain, base)
+    _claim_prefix(base, loading)
+    source = _read((*chain, base), loading)
+    _check_pin(name, source, pin)
     return Base(_path(base).stem, source)
 
 
