@@ -76,13 +76,18 @@ def test_a_removed_call_shows_even_with_a_digest_computed_anew(transcript: Path)
     assert len(problems(transcript)) == 3
 
 
+OF_ANOTHER_KIND = (
+    'it is a file of another kind: a transcript has the schema "ci-agent.transcript/1", and here that is missing'
+)
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
         ("[]", "it is no JSON object"),
         (
             "{}",
-            'it is a file of another kind: a transcript has the schema "ci-agent.transcript/1", and here that is missing',
+            OF_ANOTHER_KIND,
         ),
         ('{"a": 1, "a": 2}', 'it is no JSON document: the key "a" appears twice in one object'),
         ('{"a": NaN}', "it is no JSON document: NaN is not JSON"),
