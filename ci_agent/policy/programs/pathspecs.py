@@ -20,6 +20,7 @@ _MAGIC = re.compile(r":(?:\((?P<long>[^)]*)\)|(?P<short>[!^/]*):?)(?P<rest>.*)",
 _PLAIN_MAGIC = frozenset({"", "top", "literal", "glob"})
 OBJECT_ID: Final = re.compile(r"(?:.*-g)?[0-9A-Fa-f]{4,64}(?:\^\{(?!commit\})\w*\})*")
 """What may be the beginning of any object's name."""
+_RANGE = re.compile(r"(?<!\.)\.\.(?!\.)")
 _GLOB = re.compile(r"[*?\[\\]")
 _MAX_COLONS = 8
 
@@ -67,11 +68,17 @@ def _use_paths_in(draft: Draft, word: Word, at: int) -> None:
         draft.hazard(at, "has too many colons to tell which path it names")
     for path in paths_behind_colons(text):
         draft.use("read", literal_word(path or ".", word.span), recursive=bool(path), selection=WORK_TREE)
-    tree, colon, path = text.partition(":")
-    if colon and OBJECT_ID.fullmatch(tree):
-        # Where it is the id of a folder, the path is one within that.
-        name = path.rstrip("/").rpartition("/")[2].casefold()
-        draft.tracked.append(Tracked(endings=() if name in (".", "..") else (name,)))
+    for revision in ends_of_range(text):
+        tree, colon, path = revision.partition(":")
+        if colon and OBJECT_ID.fullmatch(tree):
+            # Where it is the id of a folder, the path is one within that.
+            name = path.rstrip("/").rpartition("/")[2].casefold()
+            draft.tracked.append(Tracked(endings=() if name in ("", ".", "..") else (name,)))
+
+
+def ends_of_range(text: str) -> list[str]:
+    """`a..b` names two revisions, of which one may be left out; `^a` is `a` taken away. Around `...` stand commits."""
+    return _RANGE.split(text.removeprefix("^"))
 
 
 def paths_behind_colons(text: str) -> Iterator[str]:

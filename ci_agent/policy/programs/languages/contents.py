@@ -8,7 +8,7 @@ from ci_agent.policy.effects import Exclusion, Tracked
 from ci_agent.policy.programs.draft import Draft
 from ci_agent.policy.programs.exclusions import exclusions
 from ci_agent.policy.programs.options import Operand, Parsed
-from ci_agent.policy.programs.pathspecs import OBJECT_ID, WORK_TREE
+from ci_agent.policy.programs.pathspecs import OBJECT_ID, WORK_TREE, ends_of_range
 from ci_agent.policy.programs.profile import Prints
 from ci_agent.policy.shell.printed_words import HASH
 from ci_agent.policy.words import Selection
@@ -137,7 +137,8 @@ def _before(parsed: Parsed) -> list[Operand]:
 
 def _may_be_id(operand: Operand, parsed: Parsed) -> bool:
     """Whether it may name what a file holds, which is printed whatever paths follow; `git log` takes commits alone."""
-    texts = [text for text in operand.word.stand_ins if text != HASH] or [operand.word.literal or ""]
+    texts = [end for text in operand.word.stand_ins for end in ends_of_range(text) if end != HASH]
+    texts = texts or ends_of_range(operand.word.literal or "")
     return parsed.profile.prints != "patch_if_asked" and any(map(OBJECT_ID.fullmatch, texts))
 
 
