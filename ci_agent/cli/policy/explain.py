@@ -52,7 +52,7 @@ Examples:
 @click.option("--tool", metavar="NAME", help="The tool of the call; with VALUE alone, bash.")
 @click.option("--args", "arguments", metavar="JSON", help="The call's arguments, a JSON object.")
 @click.option("--tools", metavar="NAME,NAME", help="As in a run that offers these tools alone.")
-@click.option("--calls", metavar="FILE", help='Decide a call a line: {"tool": ..., "args": ...}')
+@click.option("--calls", metavar="FILE", help='Decide a call a line, {"tool": ..., "args": ...}; one answer a line.')
 @click.option("--expect", type=click.Choice(["allow", "deny"]), help="Exit 1 when the decision is another one.")
 @workspace_option
 @format_option
