@@ -156,6 +156,10 @@ def use_anything(draft: Draft, word: Word) -> None:
 
 def _use_parameter(draft: Draft, word: Word) -> bool:
     """Whether the word names files by such addresses; in each the CLI puts values for variables and `~`."""
+    texts = (word.prefix, *word.stand_ins, *(choice.text for choice in word.choices))
+    if word.literal is None and any(map(_PARAMETER.search, texts)):
+        # Of a few values, each is tried then.
+        draft.doubt(f"which file {word.text} means is not known")
     rests = [word.text[match.end() :] for match in _PARAMETER.finditer(word.text)] if word.literal is not None else []
     for path in dict.fromkeys(path for rest in rests for path in (rest, rest.partition(",")[0])):
         draft.use("read", literal_word(path, word.span))
