@@ -283,7 +283,9 @@ def test_the_log_of_a_failed_run_ends_in_why_and_what_to_do(ci_agent: Any, scrip
         "  All of it: ci-agent report 'a b.json'",
     ]
     good = ci_agent("run", "--policy", "read-only", "--model", script("turns: [{text: hi}]"), "--output=text", "Go.")
-    assert good.stderr.splitlines()[-1].startswith("completed, exit code 0")
+    ended, kept = good.stderr.splitlines()[-2:]
+    assert ended.startswith("completed, exit code 0")
+    assert kept == "  With --transcript FILE the record stays, and ci-agent report shows all of it."
 
 
 def test_options_come_from_flags_then_variables_then_the_config_file(
