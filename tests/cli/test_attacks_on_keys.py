@@ -222,7 +222,7 @@ def test_a_process_of_the_same_user_beside_the_run_looks_into_nothing_of_it(user
     script.write_text("turns: [{text: Done., delay_s: 60}]\n")
     command = [user.python, "-P", "-m", "ci_agent", "run", "--policy", "policy.yml", "--model", f"scripted:{script}"]
     with subprocess.Popen(
-        [*command, "Hello."],
+        [*command, "--workspace", str(user.folder), "Hello."],
         cwd=user.folder,
         env={**user.environment(), "OPENAI_API_KEY": KEY},
         stdin=subprocess.DEVNULL,
