@@ -3,22 +3,22 @@
 import os
 from collections.abc import Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Final
 
 from ci_agent.json_types import JsonObject
 from ci_agent.policy.disk import DiskBudget
-from ci_agent.policy.effects import FileEffect, FileUse, InnerCommand
+from ci_agent.policy.effects import InnerCommand
 from ci_agent.policy.facts import ExecFact, Fact, FileFact, Origin, Span, UnknownFact, files_in, possible_files_in
-from ci_agent.policy.gathering.absent_places import is_absent, is_made, unless_absent
+from ci_agent.policy.gathering.absent_places import is_absent, is_made
 from ci_agent.policy.gathering.answers import answer, is_stale
-from ci_agent.policy.gathering.exec_facts import Run, linked, read_run
-from ci_agent.policy.gathering.file_facts import Place, possible_texts, reaches_no_file, use_facts, which_file
-from ci_agent.policy.gathering.found_names import certain
+from ci_agent.policy.gathering.entered_folders import entered_folder
+from ci_agent.policy.gathering.exec_facts import Run, read_run
+from ci_agent.policy.gathering.file_facts import possible_texts
 from ci_agent.policy.gathering.indexed_files import goes_by_index, index_stays
 from ci_agent.policy.gathering.landings import with_landings
 from ci_agent.policy.gathering.printed_names import input_names, with_names
 from ci_agent.policy.gathering.reading import Reading, Scene
+from ci_agent.policy.gathering.redirects import redirect_facts
 from ci_agent.policy.gathering.sent_files import sends_folders, sent_lists_stay
 from ci_agent.policy.gathering.site import Site
 from ci_agent.policy.gathering.stale_paths import stale_paths
@@ -32,14 +32,11 @@ from ci_agent.policy.shell.program import (
     Dialect,
     Disk,
     Question,
-    Redirect,
-    RedirectMode,
     UnparsableError,
 )
 from ci_agent.policy.shell.variables import directs_shell, may_change_encoding
-from ci_agent.policy.words import EVERYTHING, Word, literal_word
+from ci_agent.policy.words import EVERYTHING, Word
 from ci_agent.steering_names import matters_to_shell_alone
-from ci_agent.workspace import InvalidPathError
 
 ARGUMENTS: Final = frozenset({"command", "timeout", "description"})
 """The only arguments that a shell call may carry."""
@@ -55,15 +52,6 @@ _MOVE_INDEX: Final = frozenset({"GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE", "G
 
 _QUESTION: Final = 50
 """To look up what a command prints takes as long as to see this many entries of a folder."""
-
-_NETWORK_FILES = ("/dev/tcp/", "/dev/udp/")
-
-_REDIRECT_EFFECTS: dict[RedirectMode, tuple[FileEffect, ...]] = {
-    "read": ("read",),
-    "write": ("write",),
-    "append": ("write",),
-    "read_write": ("read", "write"),
-}
 
 
 def shell_facts(site: Site, arguments: JsonObject, budget: DiskBudget) -> tuple[Fact, ...]:
@@ -136,14 +124,14 @@ def _read_script(reading: Reading, text: str, scene: Scene) -> None:
 
 
 def _list_names(reading: Reading, scene: Scene, glob: Word, folder: str) -> list[str] | None:
-    entered, problem = _entered(reading, scene.folder, folder)
+    entered, problem = entered_folder(reading, scene.folder, folder)
     if problem is not None:
         return None
     return possible_texts(glob, scene.of_command(entered, (), None).place(reading, glob.span))
 
 
 def _answer(reading: Reading, scene: Scene, question: Question, folder: str) -> tuple[str, ...]:
-    entered, problem = _entered(reading, scene.folder, folder)
+    entered, problem = entered_folder(reading, scene.folder, folder)
     if problem is not None or entered is None or not reading.asks:
         return ()
     reading.budget.spend_entries(_QUESTION)
@@ -160,7 +148,7 @@ def _is_absent(reading: Reading, path: str) -> bool:
 
 def _read_command(reading: Reading, command: Command, scene: Scene, names_read: tuple[Word, ...] | None) -> None:
     reading.spend_command(scene.depth, command.words)
-    folder, problem = _entered(reading, scene.folder, command.folder)
+    folder, problem = entered_folder(reading, scene.folder, command.folder)
     if problem is not None:
         reading.facts.append(scene.unknown(problem, command.span))
     names = tuple([assignment.name for assignment in command.assignments]) if command.assignments else ()
@@ -179,7 +167,7 @@ def _read_redirects(reading: Reading, command: Command, scene: Scene, runs_progr
     """The files that a program is given to read; all others stand for themselves."""
     inputs: list[FileFact] = []
     for redirect in command.redirects:
-        for fact in _redirect(reading, redirect, scene):
+        for fact in redirect_facts(reading, redirect, scene):
             if isinstance(fact, FileFact) and fact.effect == "read" and runs_program:
                 inputs.append(fact)
             else:
@@ -196,80 +184,12 @@ def _function_call(reading: Reading, command: Command, scene: Scene) -> ExecFact
     )
 
 
-def _entered(reading: Reading, start: Path | None, folder: str | None) -> tuple[Path | None, str | None]:
-    """As `_enter`, found out once for all the commands that run there."""
-    known = reading.folders.get((start, folder))
-    if known is None:
-        reading.budget.spend_path(folder or "")
-        known = reading.folders[start, folder] = _enter(reading.site, start, folder)
-    return known
-
-
-def _enter(site: Site, start: Path | None, folder: str | None) -> tuple[Path | None, str | None]:
-    """The folder that a command runs in; with None, why it is not known."""
-    if folder == "" and start is not None:
-        return start, None
-    if folder is None or (start is None and not folder.startswith("/")):
-        return None, "in which folder it runs is not known; join `cd` and what follows it with &&"
-    try:
-        where = os.path.join(start or "/", folder)
-        reached = site.workspace.resolve(where)
-        # `cd a/..` goes back by name, even when `a` is a link: bash remembers the way that it came.
-        plain = os.path.normpath(where)
-        if plain != where and site.workspace.resolve(plain) != reached:
-            return None, f"where cd leads with {folder!r} depends on the shell"
-    except InvalidPathError as error:
-        return None, str(error)
-    return reached, None
-
-
 def _bare_assignments(site: Site, command: Command, scene: Scene) -> Iterator[UnknownFact]:
     for assignment in command.assignments:
         name = assignment.name
         if matters_to_shell_alone(name) or name in site.around.exported:
             why = f"setting {name} changes what later commands do"
             yield UnknownFact(why, "hazard", "command", scene.span(assignment.span))
-
-
-def _redirect(reading: Reading, redirect: Redirect, scene: Scene) -> Iterator[FileFact | UnknownFact]:
-    place = scene.place(reading, redirect.span)
-    if redirect.target.beneath and redirect.mode == "read":
-        yield from _read_by_name(reading, redirect.target, place)
-        return
-    if redirect.target.stand_ins and not redirect.target.splits:
-        for effect in _REDIRECT_EFFECTS[redirect.mode]:
-            yield from use_facts(reading.site, FileUse(effect, redirect.target), place)
-        return
-    if redirect.mode == "read" and (left := unless_absent(redirect.target, "read", reading.budget)) is not None:
-        redirect = redirect._replace(target=left)
-    texts = possible_texts(redirect.target, place)
-    # In a loop, one after the other; a glob that matches several files is an error of bash.
-    one_each = redirect.target.kind == "choice" and not redirect.target.splits
-    if texts is None or (len(texts) != 1 and not one_each):
-        yield place.unknown(which_file(redirect.target))
-        return
-    for text in texts:
-        if text.startswith(_NETWORK_FILES):
-            yield place.unknown(f"bash opens a network connection for {text}")
-            return
-        target = literal_word(text, redirect.target.span)
-        for effect in _REDIRECT_EFFECTS[redirect.mode]:
-            if not reaches_no_file(text, effect):
-                yield from use_facts(reading.site, FileUse(effect, target), place)
-
-
-def _read_by_name(reading: Reading, target: Word, place: Place) -> Iterator[FileFact | UnknownFact]:
-    """A file of those that another command names; where its name may be cut, nobody knows which."""
-    (known,), problem = certain((target,), place, None)
-    if problem is not None or target.splits or any(base.selection.listed for base in known.beneath):
-        yield place.unknown(problem or f"which file {target.text} means is not known")
-        return
-    for base in known.beneath:
-        use = FileUse("read", base, recursive=True, selection=base.selection)
-        for fact in use_facts(reading.site, use, place):
-            yield fact
-            if isinstance(fact, FileFact):
-                yield from linked(reading.site, fact, place, found=True)
 
 
 def _read_program(

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from ci_agent.policy.programs.draft import Draft
-from ci_agent.policy.programs.options import Parsed
+from ci_agent.policy.programs.parsed import Parsed
 from ci_agent.policy.words import Word, literal_word
 
 

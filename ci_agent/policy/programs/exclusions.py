@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from ci_agent.policy.effects import Exclusion
-from ci_agent.policy.programs.options import Parsed
+from ci_agent.policy.programs.parsed import Parsed
 
 _FORM: Final = re.compile(
     r":(?:\((?P<long>[a-z,]+)\)|(?P<short>[!^/]+)(?::|(?=[\w.*?])(?!_)))(?P<path>[^\[\]\\\0]+)", re.ASCII

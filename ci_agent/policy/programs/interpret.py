@@ -23,8 +23,9 @@ from ci_agent.policy.programs.languages.launchers import doubt_shell_text
 from ci_agent.policy.programs.levels import parse_levels
 from ci_agent.policy.programs.load import find_profile
 from ci_agent.policy.programs.operands import apply_operands
-from ci_agent.policy.programs.options import Found, Parsed, begins_option
+from ci_agent.policy.programs.options import begins_option
 from ci_agent.policy.programs.packages import use_package, use_repository_name
+from ci_agent.policy.programs.parsed import Found, Parsed
 from ci_agent.policy.programs.profile import HAZARDS, Meaning
 from ci_agent.policy.programs.together import together
 from ci_agent.policy.programs.unprofiled import without_profile

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from ci_agent.policy.programs.load import find_profile, load_profile
-from ci_agent.policy.programs.options import Operand, Parsed, parse
+from ci_agent.policy.programs.options import parse
+from ci_agent.policy.programs.parsed import Operand, Parsed
 from ci_agent.policy.programs.profile import Profile
 from ci_agent.policy.words import Word
 

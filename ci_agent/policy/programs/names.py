@@ -9,7 +9,7 @@ from ci_agent.policy.programs.draft import Draft
 from ci_agent.policy.programs.languages.find import follows_links
 from ci_agent.policy.programs.languages.find_tests import selections
 from ci_agent.policy.programs.levels import parse_levels
-from ci_agent.policy.programs.options import Operand, Parsed
+from ci_agent.policy.programs.parsed import Operand, Parsed
 from ci_agent.policy.programs.pathspecs import WORK_TREE, use_pathspec
 from ci_agent.policy.programs.selections import selection_for
 from ci_agent.policy.words import EVERYTHING, Selection, Word, literal_word

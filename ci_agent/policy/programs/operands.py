@@ -13,8 +13,8 @@ from ci_agent.policy.programs.draft import (
     use_anything,
     use_source,
 )
-from ci_agent.policy.programs.options import Found, Operand, Parsed
 from ci_agent.policy.programs.packages import use_go_package, use_package
+from ci_agent.policy.programs.parsed import Found, Operand, Parsed
 from ci_agent.policy.programs.pathspecs import use_revision
 from ci_agent.policy.programs.profile import HAZARDS, Role
 from ci_agent.policy.programs.selections import selection_for

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from ci_agent.policy.programs.options import Parsed
+from ci_agent.policy.programs.parsed import Parsed
 from ci_agent.policy.words import EVERYTHING, Selection, Word
 
 _GLOB: Final = re.compile(r"[*?\[\]\\{}]")

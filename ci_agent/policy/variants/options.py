@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from ci_agent.policy.lint.samples import command_call
 from ci_agent.policy.programs.levels import parse_levels
-from ci_agent.policy.programs.options import Parsed
+from ci_agent.policy.programs.parsed import Parsed
 from ci_agent.policy.programs.profile import Option, Profile
 from ci_agent.policy.variants.plainly import spells_word
 from ci_agent.policy.variants.variant import Variant

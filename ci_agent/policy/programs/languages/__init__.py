@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TypeAlias
 
 from ci_agent.policy.programs.draft import Draft
-from ci_agent.policy.programs.options import Parsed
+from ci_agent.policy.programs.parsed import Parsed
 
 Reader: TypeAlias = Callable[[Parsed, Draft], None]
 

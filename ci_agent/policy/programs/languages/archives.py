@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from ci_agent.policy.effects import FileEffect, FileUse
 from ci_agent.policy.programs.draft import Draft
 from ci_agent.policy.programs.languages.builds import read_argument_files
-from ci_agent.policy.programs.options import Parsed, tail
+from ci_agent.policy.programs.options import tail
+from ci_agent.policy.programs.parsed import Parsed
 from ci_agent.policy.words import Word, literal_word
 
 _ENDING = re.compile(r"[.\-_](?:t?(?:gz|bz2?|xz|lz4?|lzma|zst)|taz|z|gzip|br|zz)\Z", re.IGNORECASE)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast
 
 from ci_agent.policy.programs.draft import Draft
-from ci_agent.policy.programs.options import Parsed
+from ci_agent.policy.programs.parsed import Parsed
 from ci_agent.policy.words import Word
 
 TokenKind: TypeAlias = Literal["name", "string", "regex", "number", "newline", "operator", "end"]

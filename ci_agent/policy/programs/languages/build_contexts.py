@@ -6,7 +6,7 @@ from typing import Final
 
 from ci_agent.policy.effects import UrlUse
 from ci_agent.policy.programs.draft import Draft
-from ci_agent.policy.programs.options import Parsed
+from ci_agent.policy.programs.parsed import Parsed
 from ci_agent.policy.words import Sent, literal_word
 
 _REMOTE: Final = re.compile(r"(?:git@|git://)?(?P<place>(?:[A-Za-z0-9-]+\.)+[A-Za-z]+[:/].*)")

@@ -6,7 +6,8 @@ from ci_agent.policy.effects import FileUse
 from ci_agent.policy.programs.draft import CODE_FROM_INPUT, Draft, is_standard_input, is_version, use_anything
 from ci_agent.policy.programs.load import load_profile
 from ci_agent.policy.programs.operands import use_backup
-from ci_agent.policy.programs.options import Parsed, parse, tail
+from ci_agent.policy.programs.options import parse, tail
+from ci_agent.policy.programs.parsed import Parsed
 from ci_agent.policy.programs.profile import HAZARDS
 from ci_agent.policy.programs.selections import selection_for
 from ci_agent.policy.words import Word, literal_word

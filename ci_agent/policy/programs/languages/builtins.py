@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from ci_agent.policy.programs.draft import Draft
-from ci_agent.policy.programs.options import Parsed
+from ci_agent.policy.programs.parsed import Parsed
 from ci_agent.policy.words import Word
 from ci_agent.steering_names import changes_what_runs
 

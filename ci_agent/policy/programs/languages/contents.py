@@ -7,7 +7,7 @@ from functools import lru_cache
 from ci_agent.policy.effects import Exclusion, Tracked
 from ci_agent.policy.programs.draft import Draft
 from ci_agent.policy.programs.exclusions import exclusions
-from ci_agent.policy.programs.options import Operand, Parsed
+from ci_agent.policy.programs.parsed import Operand, Parsed
 from ci_agent.policy.programs.pathspecs import OBJECT_ID, WORK_TREE, ends_of_range
 from ci_agent.policy.programs.profile import Prints
 from ci_agent.policy.shell.printed_words import HASH

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ci_agent.policy.programs.draft import Draft
 from ci_agent.policy.programs.languages.find_tests import COMMANDS, TWO_VALUES, end_of_command, find_option, selections
-from ci_agent.policy.programs.options import Operand, Parsed
+from ci_agent.policy.programs.parsed import Operand, Parsed
 from ci_agent.policy.programs.profile import HAZARDS, Meaning
 from ci_agent.policy.words import EVERYTHING, Selection, Word, literal_word
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ci_agent.policy.programs.option_names import starred
-from ci_agent.policy.programs.options import Operand, Parsed
+from ci_agent.policy.programs.parsed import Operand, Parsed
 from ci_agent.policy.programs.profile import Option
 from ci_agent.policy.programs.selections import selection_of
 from ci_agent.policy.words import EVERYTHING, Selection

@@ -5,8 +5,8 @@ import re
 from ci_agent.policy.effects import Tracked, UrlUse
 from ci_agent.policy.programs.draft import Draft, looks_outside
 from ci_agent.policy.programs.languages.builds import read_behind
-from ci_agent.policy.programs.options import Parsed
 from ci_agent.policy.programs.packages import use_repository_name
+from ci_agent.policy.programs.parsed import Parsed
 from ci_agent.policy.programs.pathspecs import OBJECT_ID, WORK_TREE, paths_behind_colons, use_pathspecs
 from ci_agent.policy.words import Word, literal_word
 

@@ -12,7 +12,7 @@ from typing import Final
 from ci_agent.policy.effects import FileEffect, FileUse, Tracked
 from ci_agent.policy.programs.draft import Draft
 from ci_agent.policy.programs.languages.git import read_repository
-from ci_agent.policy.programs.options import Operand, Parsed
+from ci_agent.policy.programs.parsed import Operand, Parsed
 from ci_agent.policy.programs.pathspecs import ADDABLE, UNTRACKED, use_pathspecs
 from ci_agent.policy.words import EVERYTHING, Selection, Word, literal_word
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from ci_agent.policy.effects import UrlUse
 from ci_agent.policy.programs.draft import CODE_FROM_INPUT, Draft, is_standard_input, is_url, use_anything
 from ci_agent.policy.programs.load import find_profile
-from ci_agent.policy.programs.options import Parsed, begins_option, tail
+from ci_agent.policy.programs.options import begins_option, tail
+from ci_agent.policy.programs.parsed import Parsed
 from ci_agent.policy.programs.profile import HAZARDS
 from ci_agent.policy.words import Word, literal_word
 

@@ -6,7 +6,7 @@ from typing import Final
 from ci_agent.policy.effects import UrlUse
 from ci_agent.policy.programs.draft import Draft, is_url
 from ci_agent.policy.programs.languages.shells import read_commands
-from ci_agent.policy.programs.options import Found, Parsed
+from ci_agent.policy.programs.parsed import Found, Parsed
 from ci_agent.policy.programs.profile import HAZARDS
 from ci_agent.policy.words import Word, literal_word
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import islice, product
 
 from ci_agent.policy.programs.draft import Draft
-from ci_agent.policy.programs.options import Parsed
+from ci_agent.policy.programs.parsed import Parsed
 from ci_agent.policy.words import Word, literal_word
 
 _STANDARD = frozenset({"/dev/stdout", "/dev/stderr", "/dev/stdin"})

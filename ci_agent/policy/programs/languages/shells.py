@@ -1,7 +1,7 @@
 """Shells, and the builtins that run text as commands."""
 
 from ci_agent.policy.programs.draft import Draft, is_standard_input, use_anything
-from ci_agent.policy.programs.options import Parsed
+from ci_agent.policy.programs.parsed import Parsed
 from ci_agent.policy.words import Word, literal_word
 
 _ASKS = ("--help", "--version")

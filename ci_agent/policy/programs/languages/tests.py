@@ -3,7 +3,7 @@
 import re
 
 from ci_agent.policy.programs.draft import Draft
-from ci_agent.policy.programs.options import Parsed
+from ci_agent.policy.programs.parsed import Parsed
 from ci_agent.policy.words import Word
 
 _ABOUT_FILES = frozenset(f"-{letter}" for letter in "abcdefghkprsuwxGLNOS")

@@ -3,7 +3,8 @@
 import re
 
 from ci_agent.policy.programs.draft import Draft
-from ci_agent.policy.programs.options import Parsed, tail
+from ci_agent.policy.programs.options import tail
+from ci_agent.policy.programs.parsed import Parsed
 from ci_agent.policy.words import Word, literal_word
 
 _GPG_COMMANDS = (

@@ -7,7 +7,8 @@ from urllib.parse import unquote
 from ci_agent.policy.effects import UrlUse
 from ci_agent.policy.programs.copies import use_target
 from ci_agent.policy.programs.draft import Draft, is_url
-from ci_agent.policy.programs.options import Parsed, parse
+from ci_agent.policy.programs.options import parse
+from ci_agent.policy.programs.parsed import Parsed
 from ci_agent.policy.words import Word, literal_word
 
 _POSTS = ("-d", "--data", "--data-ascii", "--data-binary", "--data-raw", "--data-urlencode", "--json", "-F", "--form")
