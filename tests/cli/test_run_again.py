@@ -332,7 +332,8 @@ def test_a_refusal_is_said_once_and_its_first_line_is_what_a_subject_would_be(
     why = "cannot read the API key file 'gone': No such file or directory"
     assert no_key == f"ci-agent failed in {workspace}: configuration, exit code 3: {why}\n"
     typo = run_again("--bogus", "--workspace", "/elsewhere").stderr
-    assert typo == "ci-agent failed in /elsewhere: usage, exit code 2: No such option '--bogus'. Did you mean '--verbose'?\n"
+    why = "No such option '--bogus'. Did you mean '--verbose'?"
+    assert typo == f"ci-agent failed in /elsewhere: usage, exit code 2: {why}\n"
     (workspace / "two.yml").write_text("policy: 1\nrules: [{id: a, alow: ls}, {id: b, alow: ls}]\n")
     first, second = run_again("--policy", "two.yml").stderr.splitlines()
     assert first.startswith(f"ci-agent failed in {workspace}: configuration, exit code 3: two.yml:2:17: unknown key")
