@@ -119,7 +119,7 @@ class _RunCommand(PublishingCommand, GroupedCommand):
     multiple=True,
     help="Tell the step of a GitHub workflow: its outputs, summary and annotations. Repeatable.",
 )
-@option("--quiet", is_flag=True, help="Silent on success, loud on failure; stdout only if --output is given.")
+@option("--quiet", is_flag=True, help="Only warnings on success, loud on failure; stdout only if --output is given.")
 @option("--verbose", is_flag=True, help="Show results and answers as they come.")
 @option(
     "--fail-on-denied", once=True, type=WHEN, default="all", show_default=True, help="Exit 5 when calls were denied."
