@@ -1,6 +1,7 @@
 """What libyaml and PyYAML say about broken syntax, in words that tell a person what to do."""
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 
 import yaml
@@ -112,8 +113,9 @@ def explain_syntax_error(error: yaml.YAMLError, text: str) -> tuple[int, str]:
         return glued
     if "block collection" in (error.context or "") and (item := _GLUED_ITEM.match(text, here)):
         return here, f"{text_at(text, here)}: a blank belongs after the dash: write {quote(f'- {item[1]}')}"
-    if "node content" in (error.problem or "") and not text[here:].strip():
-        return here, _unclosed(text)
+    at_the_end = "node content" in (error.problem or "") and not text[here:].strip()
+    if at_the_end and (unclosed := _unclosed(text)) is not None:
+        return here, unclosed
     for known in _EXPLANATIONS:
         if known.context in (error.context or "") and known.problem in (error.problem or ""):
             offset = start if known.at_start else here
@@ -121,16 +123,22 @@ def explain_syntax_error(error: yaml.YAMLError, text: str) -> tuple[int, str]:
     return here, f"this is not YAML: {error.problem}"
 
 
-def _unclosed(text: str) -> str:
-    """What the innermost bracket lacks, of a text that ends where a value could stand."""
+def _unclosed(text: str) -> str | None:
+    """What the innermost bracket lacks, of a text that ends where a value could stand; None: that cannot be told."""
     opened: list[yaml.Token] = []
-    for token in yaml.scan(text, Loader=yaml.SafeLoader):
-        if isinstance(token, yaml.FlowSequenceStartToken | yaml.FlowMappingStartToken):
-            opened.append(token)
-        elif isinstance(token, yaml.FlowSequenceEndToken | yaml.FlowMappingEndToken):
-            opened.pop()
-    what, end = ("list", "]") if isinstance(opened[-1], yaml.FlowSequenceStartToken) else ("mapping", "}")
-    mark = opened[-1].start_mark
+    with suppress(yaml.YAMLError):  # PyYAML's own scanner refuses tabs that libyaml lets pass
+        for token in yaml.scan(text, Loader=yaml.SafeLoader):
+            if isinstance(token, yaml.FlowSequenceStartToken | yaml.FlowMappingStartToken):
+                opened.append(token)
+            elif isinstance(token, yaml.FlowSequenceEndToken | yaml.FlowMappingEndToken) and opened:
+                opened.pop()
+        return _lacks_its_end(opened[-1]) if opened else None
+    return None
+
+
+def _lacks_its_end(opening: yaml.Token) -> str:
+    what, end = ("list", "]") if isinstance(opening, yaml.FlowSequenceStartToken) else ("mapping", "}")
+    mark = opening.start_mark
     return f'the {what} opened at line {mark.line + 1}, column {mark.column + 1} is not closed: "{end}" is missing'
 
 

@@ -1,5 +1,7 @@
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ci_agent.errors import InvalidFileError
 from ci_agent.strict_yaml import load_yaml
@@ -10,6 +12,9 @@ COLON = (
 )
 
 WRITE_IT_WHOLE = 'write the character itself, or all of it as "\\U0001f600"'
+
+TAB = 'tab character: indent with spaces, and write "\\t" in double quotes where a tab is meant'
+MISSING = 'a value is missing here: write "" for empty text'
 
 BROKEN = [
     ("- id:b\n  allow: read", '1:3: a blank belongs after the colon: write "id: b"'),
@@ -133,3 +138,21 @@ def test_a_file_full_of_problems_names_the_first_ten() -> None:
     lines = str(caught.value).splitlines()
     assert len(lines) == 11
     assert lines[-1] == "f.yml: and more problems after these"
+
+
+@pytest.mark.parametrize(
+    ("text", "tab", "end"), [("a: [b,\t", "1:7", "2:1"), ("a: [\tb,", "1:5", "2:1"), ("a: {b:\n\t", "2:1", "3:1")]
+)
+def test_a_tab_in_what_is_never_closed_is_named(text: str, tab: str, end: str) -> None:
+    with pytest.raises(InvalidFileError) as caught:
+        load_yaml(text, "f.yml")
+    assert str(caught.value).splitlines() == [f"f.yml:{tab}: {TAB}", f"f.yml:{end}: {MISSING}"]
+
+
+@pytest.mark.parametrize("parser", [None, yaml.SafeLoader])
+@given(pieces=st.lists(st.sampled_from([*"[]{},:-?|>#&*!%'\"\t\n ab", ": ", "- ", "a: [", "\n  "]), max_size=12))
+def test_what_is_broken_has_a_place_and_no_other_end(parser: type[yaml.SafeLoader] | None, pieces: list[str]) -> None:
+    try:
+        load_yaml("rules: [" + "".join(pieces), "f.yml", parser=parser)
+    except InvalidFileError as error:
+        assert str(error).startswith("f.yml:")
