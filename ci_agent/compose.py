@@ -86,23 +86,25 @@ def run(
         happened, changed = _compare(happened, watched)
         ending = conclude_run(happened, settings, journal_changed=not journal.is_intact(), files_changed=changed)
         witnesses.end(ending, parts.proposals)
-        try:
+        with _told_to_the_journal(witnesses.recorder, ending):
             record = finish_record(journal, place, keep_journal=settings.keep_journal)
-        except RecordError as error:
-            _tell_journal(witnesses.recorder, ending, error)
-            raise
         proposals = _proposed(settings, parts, ending.exit_code)
     if happened.bug is not None:
         raise happened.bug
     return RunResult(ending.reason, ending.exit_code, record.document, settings.transcript and record.path, proposals)
 
 
-def _tell_journal(recorder: Recorder, ending: RunEnding, error: RecordError) -> None:
-    """The end that the journal tells is not how the run ends now; what is recovered from it shall not say so."""
-    cause = error.__cause__ if isinstance(error.__cause__, RecordError) else error  # without where the journal is
-    problems = "; ".join(filter(None, [ending.error, str(cause)]))
-    with suppress(RecordError):
-        recorder.run_end(replace(ending, exit_code=error.exit_code, error=problems))
+@contextmanager
+def _told_to_the_journal(recorder: Recorder, ending: RunEnding) -> Iterator[None]:
+    """Where no document comes to be, the run ends otherwise than its journal tells: what is recovered shall say so."""
+    try:
+        yield
+    except RecordError as error:
+        cause = error.__cause__ if isinstance(error.__cause__, RecordError) else error  # without where the journal is
+        problems = "; ".join(filter(None, [ending.error, str(cause)]))
+        with suppress(RecordError):
+            recorder.run_end(replace(ending, exit_code=error.exit_code, error=problems))
+        raise
 
 
 def _removed_within_s(cancel: CancelToken) -> float:
