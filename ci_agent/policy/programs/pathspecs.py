@@ -81,6 +81,14 @@ def ends_of_range(text: str) -> list[str]:
     return _RANGE.split(text.removeprefix("^"))
 
 
+def possible_texts(word: Word) -> Sequence[str] | None:
+    """All that git may get for the word, but for the commits that a command prints; None: nobody knows."""
+    if word.stand_ins:
+        return [text for text in word.stand_ins if text]
+    words = word.choices or (word,)
+    return [each.text for each in words] if all(each.literal is not None for each in words) else None
+
+
 def paths_behind_colons(text: str) -> Iterator[str]:
     for _ in range(min(text.count(":"), _MAX_COLONS)):
         text = text.partition(":")[2]

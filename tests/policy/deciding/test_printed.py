@@ -111,6 +111,14 @@ PRINTING = [
     "git diff def5678 ^abc1234 -- token",
     "git diff HEAD:src..abc1234 -- token",
     "git diff HEAD:src/a.py..abc1234:token",
+    'for x in HEAD abc1234; do git show "$x" -- README.md; done',
+    'for x in HEAD abc1234; do git diff HEAD.."$x" -- token; done',
+    'for x in HEAD abc1234; do git diff "$x".. -- token; done',
+    'for x in HEAD abc1234; do git diff def5678 ^"$x" -- token; done',
+    'for x in HEAD abc1234; do git diff HEAD:src.."$x" -- token; done',
+    'for x in HEAD abc1234; do git diff HEAD:src/a.py.."$x":token; done',
+    'for x in HEAD abc1234; do git tag s "$x"; done',
+    'git tag s "$(cat README.md)"',
     "git cat-file -p abc1234:token",
     "git push . abc1234:refs/tags/t",
     "git push . +HEAD:private:refs/tags/t",
@@ -131,6 +139,21 @@ def test_nothing_is_printed_of_a_forbidden_file_that_is_tracked(
     _git(repository, "add", "-A")
     # As it is now, it differs from what is in the index.
     (repository / "private/token").write_text("other")
+    assert decided.decide("bash", {"command": command}).rule_id == "secrets"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git show [a]bc* -- README.md",
+        'for x in HEAD [a]bc*; do git show "$x" -- README.md; done',
+        "git tag s [a]bc*",
+    ],
+)
+def test_a_file_may_be_called_as_an_object_is(decided: Policy, put: Put, repository: Path, command: str) -> None:
+    put("abc1234")
+    put("private/token")
+    _git(repository, "add", "-A")
     assert decided.decide("bash", {"command": command}).rule_id == "secrets"
 
 
@@ -184,6 +207,9 @@ QUIET = [
     "git push",
     "git push origin main",
     "git push -u origin HEAD:main",
+    'for x in HEAD main; do git show "$x" -- README.md; done',
+    'for x in HEAD main; do git diff "$x"..v1.0 -- src; done',
+    'for x in HEAD main; do git tag "on-$x" "$x"; done',
     "git symbolic-ref HEAD",
 ]
 

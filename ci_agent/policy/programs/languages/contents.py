@@ -8,7 +8,7 @@ from ci_agent.policy.effects import Exclusion, Tracked
 from ci_agent.policy.programs.draft import Draft
 from ci_agent.policy.programs.exclusions import exclusions
 from ci_agent.policy.programs.parsed import Operand, Parsed
-from ci_agent.policy.programs.pathspecs import OBJECT_ID, WORK_TREE, ends_of_range
+from ci_agent.policy.programs.pathspecs import OBJECT_ID, WORK_TREE, ends_of_range, possible_texts
 from ci_agent.policy.programs.profile import Prints
 from ci_agent.policy.shell.printed_words import HASH
 from ci_agent.policy.words import Selection
@@ -104,7 +104,7 @@ def _prints(parsed: Parsed, prints: Prints) -> bool:
         case "objects":
             return not parsed.surely("-e", "-t", "-s", "--batch-check")
         case "ids":
-            return any(_may_be_id(operand, parsed) for operand in parsed.operands[1:])
+            return any(_may_be_id(operand, parsed) or _may_name_path(operand) for operand in parsed.operands[1:])
         case "all":
             return True
 
@@ -137,8 +137,7 @@ def _before(parsed: Parsed) -> list[Operand]:
 
 def _may_be_id(operand: Operand, parsed: Parsed) -> bool:
     """Whether it may name what a file holds, which is printed whatever paths follow; `git log` takes commits alone."""
-    texts = [end for text in operand.word.stand_ins for end in ends_of_range(text) if end != HASH]
-    texts = texts or ends_of_range(operand.word.literal or "")
+    texts = [end for text in possible_texts(operand.word) or () for end in ends_of_range(text) if end != HASH]
     return parsed.profile.prints != "patch_if_asked" and any(map(OBJECT_ID.fullmatch, texts))
 
 
@@ -150,7 +149,7 @@ def _is_path(operand: Operand) -> bool:
 
 def _may_name_path(operand: Operand) -> bool:
     """A revision of which only the beginning is known may be `REV:PATH`, which is printed whatever paths follow."""
-    return operand.word.kind == "unknown" and not operand.word.stand_ins
+    return possible_texts(operand.word) is None
 
 
 def _is_pattern(operand: Operand) -> bool:
