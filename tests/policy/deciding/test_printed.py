@@ -122,6 +122,10 @@ PRINTING = [
     "git cat-file -p abc1234:token",
     "git push . abc1234:refs/tags/t",
     "git push . +HEAD:private:refs/tags/t",
+    'git push . "+$(cat README.md):refs/tags/t"',
+    'for x in HEAD abc1234; do git push . "$x:refs/tags/t"; done',
+    'for x in HEAD HEAD:private; do git push . "+$x:refs/tags/t"; done',
+    'git push . "$(git rev-parse abc1234):refs/tags/t"',
     "git push src main",
     "git push --repo=src main",
     "git push ./src main:x",
@@ -210,6 +214,9 @@ QUIET = [
     'for x in HEAD main; do git show "$x" -- README.md; done',
     'for x in HEAD main; do git diff "$x"..v1.0 -- src; done',
     'for x in HEAD main; do git tag "on-$x" "$x"; done',
+    'git push origin "$(git rev-parse HEAD):refs/heads/x"',
+    'git push origin "$(git rev-parse --short HEAD)"',
+    'for x in main next; do git push origin "$x:$x"; done',
     "git symbolic-ref HEAD",
 ]
 

@@ -7,7 +7,8 @@ from ci_agent.policy.programs.draft import Draft, looks_outside
 from ci_agent.policy.programs.languages.builds import read_behind
 from ci_agent.policy.programs.packages import use_repository_name
 from ci_agent.policy.programs.parsed import Parsed
-from ci_agent.policy.programs.pathspecs import OBJECT_ID, WORK_TREE, paths_behind_colons, use_pathspecs
+from ci_agent.policy.programs.pathspecs import OBJECT_ID, WORK_TREE, paths_behind_colons, possible_texts, use_pathspecs
+from ci_agent.policy.shell.printed_words import HASH
 from ci_agent.policy.words import Word, literal_word
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -110,10 +111,19 @@ def read_push(parsed: Parsed, draft: Draft) -> None:
     words = [operand.word for operand in parsed.operands]
     folders = words[:1] + [value for _, value in parsed.values("--repo")]
     draft.tracked += [Tracked(if_there=word) for word in folders if word.literal not in (None, ".")]
-    for word in words[1:]:
-        source = (word.literal or "").lstrip("+").rpartition(":")[0]
-        if ":" in source or OBJECT_ID.fullmatch(source):
-            draft.tracked.append(Tracked())
+    if any(map(_may_send_contents, words[1:])):
+        draft.tracked.append(Tracked())
+
+
+def _may_send_contents(refspec: Word) -> bool:
+    """Whether what it names may be a file or a folder: what stands in front of the last colon tells."""
+    texts = possible_texts(refspec)
+    sources = [text.lstrip("+").rpartition(":")[0] for text in texts or ()]
+    return texts is None or any(":" in source or _is_id(source) for source in sources)
+
+
+def _is_id(text: str) -> bool:
+    return text != HASH and OBJECT_ID.fullmatch(text) is not None
 
 
 def read_clone(parsed: Parsed, draft: Draft) -> None:
