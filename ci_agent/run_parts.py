@@ -176,10 +176,18 @@ def make_spill_folder(folder: Path | None) -> None:
 
 
 def _refuse_unknown_price(limits: RunLimits, without_price: Sequence[Model]) -> None:
-    if limits.max_cost_usd is not None and without_price:
+    if limits.max_cost_usd is None:
+        return
+    cannot = f"so the run cannot be limited to {limits.max_cost_usd:g} USD"
+    records = [model.id for model in without_price if model.provider == REPLAY]
+    if records:
         raise ConfigurationError(
-            f"the price of {' and '.join(map(str, without_price))} is not known, so the run cannot be limited to "
-            f"{limits.max_cost_usd:g} USD: give the price in a file with --models-file, or limit tokens or turns"
+            f"the record {records[0]} holds messages whose cost is not known, {cannot}: limit tokens or turns"
+        )
+    if without_price:
+        raise ConfigurationError(
+            f"the price of {' and '.join(map(str, without_price))} is not known, {cannot}: give the price in a file "
+            f"with --models-file, or limit tokens or turns"
         )
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from ci_agent import ConfigurationError, Limits, Observers, RunResult, RunSettings, load_policy, run
 from ci_agent.json_types import JsonObject
+from ci_agent.providers.settings import ModelSettings
 
 Play = Callable[..., RunResult]
 
@@ -182,3 +183,29 @@ def test_a_run_that_a_limit_ended_is_ended_there_again(play: Play, tmp_path: Pat
     again = play(f"replay:{tmp_path / 'r.json'}", limits=Limits(max_tokens=1000), fail_on_divergence="any")
     assert (first.reason, first.exit_code) == (again.reason, again.exit_code) == ("limit", 6)
     assert again.transcript["usage"] == first.transcript["usage"]
+
+
+@pytest.mark.parametrize("fallbacks", [(), ("ollama:paid",)])
+def test_a_record_whose_cost_is_not_known_is_refused_under_a_limit_of_cost(
+    play: Play, record: Path, fallbacks: tuple[str, ...]
+) -> None:
+    settings = ModelSettings(fallbacks=fallbacks)
+    with pytest.raises(ConfigurationError) as caught:
+        play(f"replay:{record}", limits=Limits(max_cost_usd=1), model_settings=settings)
+    assert str(caught.value) == (
+        f"the record {record} holds messages whose cost is not known, so the run cannot be limited to 1 USD: "
+        "limit tokens or turns"
+    )
+
+
+def test_a_replay_that_goes_on_where_the_record_ends_has_a_known_cost(play: Play, record: Path, tmp_path: Path) -> None:
+    document = json.loads(record.read_text())
+    document["messages"] = [priced(message) for message in document["messages"][:-1]]
+    cut = tmp_path / "cut.json"
+    cut.write_text(json.dumps(document))
+    again = play(f"replay:{cut}", limits=Limits(max_cost_usd=10))
+    assert (again.reason, again.transcript["usage"]["cost_usd"]) == ("provider_error", 1.0)
+
+
+def priced(message: JsonObject) -> JsonObject:
+    return message | {"usage": message["usage"] | {"cost_usd": 0.5}} if message["role"] == "assistant" else message

@@ -4,12 +4,20 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import assert_never
 
-from ci_agent.messages import AssistantContent, AssistantMessage, StopReason, TextContent, ThinkingContent, ToolCall
+from ci_agent.messages import (
+    AssistantContent,
+    AssistantMessage,
+    StopReason,
+    TextContent,
+    ThinkingContent,
+    ToolCall,
+    Usage,
+)
 from ci_agent.provider import ContentDelta, ContentEnd, ContentStart, Model, PartKind, StreamEvent, StreamFailed
 
 
 class PlayedFailure:
-    """Builds the last event of a stream that fails, with nothing received."""
+    """Builds the last event of a stream that fails, with nothing received and nothing to pay."""
 
     def __init__(self, model: Model, api: str, now: Callable[[], datetime]) -> None:
         self._model = model
@@ -24,6 +32,7 @@ class PlayedFailure:
             model=self._model.id,
             api=self._api,
             timestamp=self._now(),
+            usage=Usage(cost_usd=0),
             error_message=problem,
             error_retryable=retryable,
         )

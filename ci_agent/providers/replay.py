@@ -26,8 +26,8 @@ API = "replay"
 
 def create_replay_stream(document: JsonObject, file: str, now: Callable[[], datetime]) -> StreamFn:
     """A stream function that plays the assistant's messages of a transcript document in their order, once, whatever
-    is asked. What each of them used, its unknown cost too, is what the record says: limits end the run where they
-    ended that one."""
+    is asked. What each of them used, its unknown cost too, is what the record says: limits of tokens, and of a cost
+    that is known, end the run where they ended that one."""
     recorded = [message for message in document["messages"] if message["role"] == "assistant"]
     messages = iter(recorded)
     redactions = document["redactions"]["count"]
@@ -49,6 +49,12 @@ def create_replay_stream(document: JsonObject, file: str, now: Callable[[], date
             yield from _played(message, model, now())
 
     return stream
+
+
+def has_unknown_cost(document: JsonObject) -> bool:
+    """Whether a message of the record does not say what it cost: with it the cost of a whole run is unknown."""
+    said = (message for message in document["messages"] if message["role"] == "assistant")
+    return any(message["usage"].get("cost_usd") is None for message in said)
 
 
 def _played(recorded: JsonObject, model: Model, timestamp: datetime) -> Iterator[StreamEvent]:

@@ -1,8 +1,8 @@
 """The providers by the word that stands before the colon of `--model`, and how a run's models are opened."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -10,7 +10,7 @@ from ci_agent.provider import Model, StreamFn
 from ci_agent.providers.fallback import create_fallback_stream
 from ci_agent.providers.model_facts import UNKNOWN_MODEL, ModelFacts
 from ci_agent.providers.outside import Outside
-from ci_agent.providers.replay import create_replay_stream
+from ci_agent.providers.replay import create_replay_stream, has_unknown_cost
 from ci_agent.providers.script import read_script
 from ci_agent.providers.scripted import create_scripted_stream
 from ci_agent.providers.settings import ModelSettings
@@ -57,7 +57,7 @@ _FactsOf: TypeAlias = Callable[[Model], ModelFacts]
 class OpenModels:
     stream_fn: StreamFn
     without_price: tuple[Model, ...]
-    """Those whose cost nobody can tell."""
+    """Those whose cost nobody can tell, a record that does not say it among them."""
     close: Callable[[], None]
     """Lets connections go, when the run is over."""
 
@@ -103,10 +103,11 @@ def open_models(models: Sequence[Model], settings: ModelSettings, outside: Outsi
 
     Raises ConfigurationError when one cannot be used as it is. Nothing is sent.
     """
+    outside = replace(outside, read_record=cache(outside.read_record))
     if all(model.provider in _PLAYED for model in models):
         facts_of = _facts_of_played(settings)
-        without_price = tuple(model for model in models if model.provider == SCRIPTED and not facts_of(model).price)
-        return OpenModels(_one_after_another(models, partial(_open_played, outside, facts_of)), without_price, _nothing)
+        stream_fn = _one_after_another(models, partial(_open_played, outside, facts_of))
+        return OpenModels(stream_fn, _without_price(models, outside, facts_of), _nothing)
     # Connections, certificates and the catalogue take longer to load than all that a scripted run needs.
     from ci_agent.providers.catalog import load_catalog  # noqa: PLC0415
     from ci_agent.providers.served import ServedModels  # noqa: PLC0415
@@ -125,13 +126,22 @@ def open_models(models: Sequence[Model], settings: ModelSettings, outside: Outsi
 
     return OpenModels(
         _one_after_another(models, open_one),
-        tuple(model for model in models if model.provider != REPLAY and catalog.facts_of(model).price is None),
+        _without_price(models, outside, catalog.facts_of),
         served.close,
     )
 
 
 def _one_after_another(models: Sequence[Model], open_one: _Open) -> StreamFn:
     return create_fallback_stream([(model, open_one(model, index == 0)) for index, model in enumerate(models)])
+
+
+def _without_price(models: Sequence[Model], outside: Outside, facts_of: _FactsOf) -> tuple[Model, ...]:
+    def is_without(model: Model) -> bool:
+        if model.provider == REPLAY:
+            return has_unknown_cost(outside.read_record(Path(model.id)))
+        return facts_of(model).price is None
+
+    return tuple(filter(is_without, models))
 
 
 def _facts_of_played(settings: ModelSettings) -> _FactsOf:

@@ -419,13 +419,13 @@ def test_a_text_and_a_call_of_a_record() -> None:
         {"type": "tool_call", "id": "c", "name": "look", "arguments": {}},
     ]
     turn = {"role": "assistant", "content": said, "stop_reason": "tool_use", "error_message": None}
-    rest = {"error_retryable": None, "usage": {"input_tokens": 3, "output_tokens": 5}}
+    rest = {"error_retryable": None, "usage": {"input_tokens": 3, "output_tokens": 5, "cost_usd": 0.5}}
     document: JsonObject = {"messages": [turn | rest], "redactions": {"count": 0}}
     outside = Outside({}, lambda: NOW, lambda: 0.0, lambda path: {"run.json": document}[str(path)])
     opened = open_models([Model(REPLAY, "run.json")], ModelSettings(), outside)
     message = message_of(asked(opened.stream_fn, REPLAY, "run.json"))
     assert message.content == (TextContent("Hello, wörld."), ToolCall("c", "look", "{}"))
-    assert message.usage == Usage(3, 5)
+    assert message.usage == Usage(3, 5, cost_usd=0.5)
     assert isinstance(asked(opened.stream_fn, REPLAY, "run.json")[-1], StreamFailed)
     assert opened.without_price == ()
 
