@@ -34,7 +34,19 @@ def named_report(given: str) -> tuple[str, Path]:
     if name not in FORMATS:
         hint = did_you_mean(name, FORMATS)
         raise click.BadParameter(f"there is no report {name!r}{hint} ({', '.join(FORMATS)})", param_hint="--report")
+    _require_one_report(given)
     return name, Path(file)
+
+
+def _require_one_report(given: str) -> None:
+    """BadParameter for several in one: they would all go to a single file of an odd name."""
+    second = next((word for word in given.split()[1:] if word.partition("=")[0] in FORMATS and "=" in word), None)
+    if second is not None:
+        problem = (
+            f"{given!r} holds more than one report: give {second!r} and the others with a --report each, "
+            f"and in the variable CI_AGENT_REPORT one a line"
+        )
+        raise click.BadParameter(problem, param_hint="--report")
 
 
 def write_refusal_reports(given: Iterable[str], others: Iterable[str], refusal: Refusal) -> Iterator[str]:

@@ -149,6 +149,20 @@ def test_two_models_on_one_line_are_no_model(ci_agent: CIAgent, good: tuple[str,
     assert ci_agent("run", *good, "Go.", env=lines).returncode == 0
 
 
+@pytest.mark.parametrize("blank", [" ", "  ", "\t"])
+def test_two_reports_on_one_line_are_no_report(
+    ci_agent: CIAgent, good: tuple[str, ...], workspace: Path, blank: str
+) -> None:
+    both = f"junit=a.xml{blank}sarif=b.sarif"
+    before = sorted(workspace.iterdir())
+    said = f"--report: {both!r} holds more than one report: give 'sarif=b.sarif' and the others with a --report each, "
+    for flags, variables in (((), {"CI_AGENT_REPORT": both}), (("--report", both), {})):
+        done = ci_agent("run", *good, *flags, "Go.", env=variables)
+        assert (done.returncode, said + "and in the variable CI_AGENT_REPORT one a line" in done.stderr) == (2, True)
+    assert sorted(workspace.iterdir()) == before
+    assert ci_agent("run", *good, "--report", "junit=a b=c.xml", "Go.").returncode == 0
+
+
 @pytest.mark.parametrize(
     ("name", "meant"),
     [
