@@ -54,7 +54,8 @@ class SourcedOption(click.Option):
             where = set_in(ctx, self)
             error.param_hint = f"{self.opts[0]}{where}" if where else error.param_hint
             if isinstance(error, click.MissingParameter) and "--policy" in self.opts:
-                slips = [each.problem for each in misspelt_variables(ctx.command, ctx.find_object(dict) or {})]
+                misspelt = misspelt_variables(ctx.command, ctx.find_object(dict) or {})
+                slips = [each.problem for each in misspelt if each.is_slip]
                 hint = " ".join(["Give a policy's file, or a shipped one's name (ci-agent policy list).", *slips])
                 raise click.MissingParameter(hint, ctx, self) from error
             raise

@@ -190,6 +190,11 @@ def test_a_policy_that_is_missing_for_a_slip_is_told_with_it(ci_agent: CIAgent) 
     assert (done.returncode, last_line(done).endswith(said)) == (2, True), done.stderr
 
 
+def test_a_policy_that_is_missing_is_not_told_with_what_may_be_somebody_elses(ci_agent: CIAgent) -> None:
+    done = ci_agent("run", "--model", "scripted:x", "Go.", env={"CI_AGENT_TOKEN": "deny-all"})
+    assert (done.returncode, last_line(done).endswith("(ci-agent policy list).")) == (2, True), done.stderr
+
+
 def test_a_variable_that_may_be_somebody_elses_is_warned_of_and_a_word_of_its_own_is_left_alone(
     ci_agent: CIAgent, good: tuple[str, ...]
 ) -> None:
