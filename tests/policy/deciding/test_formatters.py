@@ -16,7 +16,7 @@ _RULES = """
 - id: format
   allow: bash
   command: ["{black,isort} **", "ruff format **", "ruff check --fix **", "gofmt -w **", "prettier --write **",
-    "cargo fmt **", "go fmt **", "chmod **"]
+    "cargo fmt **", "go fmt **", "chmod **", "dart format **", "deno fmt **"]
   paths: [".", "**"]
 """
 _CALLS = ["ruff format .", "ruff format", "ruff check --fix .", "black .", "isort .", "gofmt -w .", "cargo fmt"]
@@ -52,6 +52,22 @@ def test_the_denied_file_of_an_ending_is_not_formatted(policy: MakePolicy, put: 
     decided = policy(f"{_RULES}- {{id: kept, deny: write, path: src/kept.py}}\n")
     assert decided.decide("bash", {"command": "black ."}).rule_id == "kept"
     assert decided.decide("bash", {"command": "gofmt -w ."}).effect == "allow"
+
+
+@pytest.mark.parametrize("command", ["dart format lib", "dart format .", "deno fmt lib", "deno fmt"])
+def test_a_denied_folder_is_not_formatted(policy: MakePolicy, put: Put, command: str) -> None:
+    put("lib/a.dart")
+    put("lib/a.ts")
+    decided = policy(f'{_RULES}- {{id: kept, deny: write, path: "lib/**"}}\n')
+    assert decided.decide("bash", {"command": command}).rule_id == "kept"
+
+
+@pytest.mark.parametrize("command", ["dart format -o none lib", "dart format --output=show .", "deno fmt --check lib"])
+def test_a_denied_folder_may_be_checked(policy: MakePolicy, put: Put, command: str) -> None:
+    put("lib/a.dart")
+    put("lib/a.ts")
+    decided = policy(f'{_RULES}- {{id: kept, deny: write, path: "lib/**"}}\n')
+    assert decided.decide("bash", {"command": command}).effect == "allow"
 
 
 @pytest.mark.parametrize("command", ["ruff format .git", "black .git", "chmod -R a+x ."])

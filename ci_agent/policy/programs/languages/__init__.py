@@ -43,6 +43,7 @@ LANGUAGES: Mapping[str, str] = {
     "container_copy": "web.read_container_copy",
     "copy": "web.read_copy",
     "curl": "web.read_curl",
+    "dart_format": "builds.read_dart_format",
     "date": "transfers.read_date",
     "dd": "transfers.read_dd",
     "debugger": "launchers.read_debugger",

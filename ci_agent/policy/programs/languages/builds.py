@@ -94,6 +94,14 @@ def read_formatter(parsed: Parsed, draft: Draft) -> None:
         draft.files.append(FileUse("write", here, recursive=True, selection=selection, in_place=True))
 
 
+def read_dart_format(parsed: Parsed, draft: Draft) -> None:
+    """It rewrites what it is given, unless it is told to do something else with the result."""
+    result = parsed.last("-o", "--output") if parsed.surely("-o", "--output") else None
+    if result is None or result.literal not in ("none", "json", "show"):
+        for operand in parsed.operands:
+            draft.use("write", operand.word, recursive=True, selection=selection_for(parsed), in_place=True)
+
+
 def read_gotestsum(parsed: Parsed, draft: Draft) -> None:
     read_behind(parsed, draft, "go test")
 
