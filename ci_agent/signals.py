@@ -84,6 +84,9 @@ def end_on_signals() -> None:
 
 
 def _end(number: int, _frame: object) -> None:
+    # What is raised while a destructor or a weak reference's callback runs is lost: a second signal is not.
+    if os.getpid() != 1:  # the kernel keeps from the first process of a container what it has no handler for
+        signal.signal(number, signal.SIG_DFL)
     raise SystemExit(128 + number)
 
 

@@ -321,3 +321,21 @@ def test_it_ends_even_if_its_watch_cannot_be_told() -> None:
         os.dup2(takes_nothing.fileno(), write_end, inheritable=False)
     os.close(kept)
     assert set(threading.enumerate()) <= set(threads)
+
+
+LOST_IN_A_DESTRUCTOR = """
+from ci_agent.signals import end_on_signals
+class Swallows:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+        for _ in range(1000): pass
+end_on_signals()
+Swallows()
+Swallows()
+print("lost")
+"""
+
+
+def test_before_a_run_a_second_signal_ends_what_lost_the_first(start: Start) -> None:
+    program = start(LOST_IN_A_DESTRUCTOR)
+    assert (said(program), program.returncode) == ("", -signal.SIGTERM)
