@@ -11,7 +11,8 @@ policy: 1
 rules:
   - id: programs
     allow: bash
-    command: ["{find,grep,rg,xargs,cat,mytool,tar,wc,mypy,black,eslint,gofmt} **", "ruff check **", "git ls-files **"]
+    command: ["{find,grep,rg,xargs,cat,mytool,tar,wc,mypy,black,eslint,gofmt} **", "ruff check **", "git ls-files **",
+      "codecov **"]
   - {id: secrets, deny: read, path: ["**/.env", "**/.git/config"]}
 """
 
@@ -183,3 +184,13 @@ def test_folders_that_ripgrep_leaves_out_are_not_looked_at(workspace: Path) -> N
     )
     assert [policy.decide("bash", {"command": command}).effect for command in allowed] == ["allow"] * 3
     assert [policy.decide("bash", {"command": command}).rule_id for command in denied] == ["secrets"] * len(denied)
+
+
+@pytest.mark.parametrize("options", ["", " -s sub", " -R .", " -f '*'", " -f '{x,.env}'", " -f 'sub/@(.env)'", " -Z"])
+def test_a_report_is_looked_for_in_every_file(policy: Policy, options: str) -> None:
+    assert policy.decide("bash", {"command": f"codecov{options}"}).rule_id == "secrets"
+
+
+@pytest.mark.parametrize("options", [" -f a.py", " --disable-search", " -f '*.py'", " -s .git/index", " --version"])
+def test_a_report_that_is_named_is_not_looked_for(policy: Policy, options: str) -> None:
+    assert policy.decide("bash", {"command": f"codecov{options}"}).effect == "allow"

@@ -42,6 +42,7 @@ LANGUAGES: Mapping[str, str] = {
     "compressor": "archives.read_compressor",
     "container_copy": "web.read_container_copy",
     "copy": "web.read_copy",
+    "coverage_upload": "reaches.read_coverage_upload",
     "curl": "web.read_curl",
     "dart_format": "builds.read_dart_format",
     "date": "transfers.read_date",

@@ -8,6 +8,7 @@ from ci_agent.policy.programs.draft import Draft, is_url
 from ci_agent.policy.programs.languages.shells import read_commands
 from ci_agent.policy.programs.parsed import Found, Parsed
 from ci_agent.policy.programs.profile import HAZARDS
+from ci_agent.policy.programs.selections import selection_of
 from ci_agent.policy.words import Word, literal_word
 
 _HERE: Final = frozenset({"localhost", "127.0.0.1", "::1", "[::1]", "ip6-localhost"})
@@ -22,6 +23,20 @@ _TRANSPORT: Final = re.compile(
 _REGISTRY: Final = re.compile(
     r"(?P<host>localhost|[A-Za-z0-9.-]*\.[A-Za-z0-9.-]*|[A-Za-z0-9-]+(?=:))(?P<port>:[0-9]+)?/"
 )
+
+_SEARCHED: Final = (
+    "-s",
+    "--dir",
+    "--coverage-files-search-root-folder",
+    "--files-search-root-folder",
+    "-R",
+    "--rootDir",
+)
+_PATTERN: Final = re.compile(r"[*?\[{(]")
+_SEND_NO_FILES: Final = frozenset(
+    ("create-commit", "create-report", "create-report-results", "empty-upload", "get-report-results", "pr-base-picking")
+)
+"""Commands of `codecovcli`, which `codecov` may not know."""
 
 
 def read_database(parsed: Parsed, draft: Draft) -> None:
@@ -99,3 +114,26 @@ def read_connection(parsed: Parsed, draft: Draft) -> None:
     for operand in parsed.operands[:1]:
         if operand.word.literal not in _HERE:
             draft.hazard(operand.at, HAZARDS["reach"])
+
+
+def read_coverage_upload(parsed: Parsed, draft: Draft) -> None:
+    """It looks for reports beneath the folders that it is given, or where it works, and sends what it takes for one."""
+    folders = [value for _, value in parsed.values(*_SEARCHED)]
+    for folder in folders:
+        draft.use("read", folder, recursive=True)
+    if folders or parsed.surely("-h", "--help", "--version") or _sends_no_files(parsed):
+        return
+    files = [word for _, value in parsed.values("-f", "--file") for word in value.choices or (value,)]
+    patterns = [word.text for word in files if word.kind != "unknown" and _PATTERN.search(word.text)]
+    if patterns:
+        globs = [None if "{" in text or "(" in text else literal_word(text) for text in patterns]
+        draft.use("read", literal_word("."), recursive=True, selection=selection_of(globs))
+    elif not (files or parsed.surely("--disable-search")):
+        draft.use("read", literal_word("."), recursive=True)
+
+
+def _sends_no_files(parsed: Parsed) -> bool:
+    name = parsed.called.text.rpartition("/")[2] if parsed.called else ""
+    first = parsed.operands[0] if parsed.operands else None
+    asks = first is not None and first.at == parsed.start and first.word.literal in _SEND_NO_FILES
+    return asks and name == "codecovcli"
