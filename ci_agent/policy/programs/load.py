@@ -31,7 +31,7 @@ _LINE = re.compile(r'([a-z_]+)(?:\.([a-z_]+|"[^"]+"))? = (?:"([^"\\]*)"|(true))(
 _MEANINGS = frozenset(get_args(Meaning)) - {"unlisted"}
 _ROLES = frozenset(get_args(Role))
 _ARITIES: tuple[Arity, ...] = get_args(Arity)
-_SWITCHES = ("recurses", "numeric", "plus", "bundled", "starts_shell")
+_SWITCHES = ("recurses", "numeric", "plus", "short_equals", "bundled", "starts_shell")
 _TEXTS = ("alone", "alone_recursive", "language")
 _WORDS = (
     "instead",
@@ -172,6 +172,8 @@ def profile_from(name: str, data: Mapping[str, Any], inherited: Profile | None) 
     starred = [option for name, option in options.items() if name.endswith("*")]
     if syntax.options and syntax.clusters and any(option.name[0] == "-" != option.name[1] for option in starred):
         raise ProfileError("a short option that ends in `*` would swallow the letters of a cluster")
+    if data.get("short_equals") and not syntax.clusters:
+        raise ProfileError("short_equals says nothing of a program whose short options make no clusters")
     operands = _operands(data.get("operands", "data..."))
     return Profile(
         name=name,
@@ -190,6 +192,8 @@ def profile_from(name: str, data: Mapping[str, Any], inherited: Profile | None) 
 
 
 def _taken_as_written(data: Mapping[str, Any]) -> dict[str, Any]:
+    for key in _SWITCHES:
+        _one_of(data.get(key), (None, True))
     words = {key: frozenset(data[key].split()) for key in _WORDS if key in data}
     return {key: data[key] for key in (*_SWITCHES, *_TEXTS) if key in data} | words
 

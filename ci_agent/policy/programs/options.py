@@ -223,7 +223,7 @@ def _read_cluster(parsed: Parsed, words: Sequence[Word], index: int, text: str) 
         if option.arity != "bare" and (option.arity != "may_take" or option.name in profile.options):
             if text.startswith("=", position):
                 behind = Found(option, name, index, tail(word, position + 1), None, position + 1)
-                if profile.globs:
+                if profile.short_equals:
                     return _add(parsed, words, behind)
                 if position + 1 < len(text) or word.kind == "unknown":
                     _note_behind_equals(parsed, behind)

@@ -172,6 +172,8 @@ class Profile(NamedTuple):
     """`-5` is a harmless option."""
     plus: bool = False
     """Words that begin with `+` are options."""
+    short_equals: bool = False
+    """`-f=FILE` is `-f FILE` for certain: to others that may be a file whose name begins with `=`."""
     bundled: bool = False
     """The first word is a cluster without a dash, its values follow in order (`tar xf a.tar`)."""
     unlisted: Literal["hazard", "anything"] = "hazard"

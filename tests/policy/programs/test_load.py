@@ -96,6 +96,8 @@ def test_data_files_are_toml_and_mean_the_same_to_its_reader(file: Path) -> None
         ({"launches": "yes"}, "is not one of"),
         ({"why": {"-x": "runs"}}, "not listed"),
         ({"uses": "nothing"}, "nothing"),
+        ({"short_equals": "-f"}, "is not one of"),
+        ({"short_equals": True, "syntax": "words"}, "no clusters"),
     ],
 )
 def test_wrong_data_is_refused(data: Mapping[str, Any], message: str) -> None:
