@@ -23,7 +23,7 @@ from ci_agent.reports.outcome import caveats, conclusion, next_steps, usage_text
 from ci_agent.terminal import inert_lines
 
 _ELEMENTS: Final = {"denied": "failure", "error": "error", "unknown": "error", "cancelled": "skipped"}
-_IN_A_GOOD_RUN: Final = _ELEMENTS | {"denied": "skipped", "error": "system-out"}
+_IN_A_GOOD_RUN: Final = _ELEMENTS | {"denied": "skipped", "error": "system-out", "unknown": "skipped"}
 """Servers make a build unstable or failed for one case that is not green: a run whose exit code says that all is well
 must not do that. What was denied was not run, which is what skipped means; its message stays in sight."""
 

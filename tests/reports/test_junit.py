@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from xml.etree import ElementTree as ET
 
+import pytest
+
 from ci_agent.json_types import JsonObject
 from ci_agent.reports.junit import render_junit
 
@@ -125,10 +127,15 @@ def test_no_case_of_a_run_that_ended_well_is_red_and_what_was_denied_or_failed_i
     assert [told(case)[2] for case in bad.findall("testcase")] == ["error", "error", "error", "failure"]
 
 
-def test_a_call_without_a_known_end_is_an_error_however_the_run_ended(records: Any) -> None:
+@pytest.mark.parametrize(("exit_code", "element"), [(0, "skipped"), (1, "error"), (None, "error")])
+def test_a_call_without_a_known_end_is_red_unless_the_run_ended_well(
+    records: Any, exit_code: int | None, element: str
+) -> None:
     calls = [records.call(1, "bash", {"command": "x"}, "unknown", "Nobody knows")]
-    suite = parsed(records.transcript(calls, result=records.result("completed", 0)))
-    assert [told(case)[2] for case in suite.findall("testcase")] == ["error"]
+    suite = parsed(records.transcript(calls, result=records.result("completed", exit_code)))
+    case = suite.findall("testcase")[-1]
+    assert [(case.get("name"), told(case)[2])] == [("bash x", element)]
+    assert all(found.get("message") for found in case)
 
 
 def test_what_makes_the_record_doubtful_stands_beside_the_cases(records: Any) -> None:
