@@ -1,5 +1,5 @@
-"""A run that was refused, or broke off without a record: its annotation and its summary in a GitHub workflow, and what
-its other reports are made of."""
+"""A run that was refused, or broke off so that its reports have no record: its annotation and its summary in a GitHub
+workflow, and what its other reports are made of."""
 
 from dataclasses import asdict, dataclass
 
@@ -31,8 +31,8 @@ class Refusal:
 
 
 def refused_document(refusal: Refusal) -> JsonObject:
-    """A run of which nothing happened, in the shape that every report is made of. It is no transcript: nobody wrote a
-    record, and the schema has no reason of this name."""
+    """A run of which nothing is known but why it ended, in the shape that every report is made of. It is no transcript:
+    there may be a journal, but nobody read it for this, and the schema has no reason of this name."""
     document: JsonObject = {
         "schema": TRANSCRIPT_SCHEMA,
         **dict.fromkeys(("run", "model", "policy")),

@@ -72,7 +72,7 @@ def _head(document: JsonObject) -> Iterator[str]:
     run, model, policy = document["run"], document["model"], document["policy"]
     if run is None:
         nothing = not document["integrity"]["records"]
-        yield "Run that left no record" if nothing else "Run of which the beginning is lost"
+        yield "Run of which this report has no record" if nothing else "Run of which the beginning is lost"
         return
     took = "" if run["duration_s"] is None else f", took {run['duration_s']:.1f} s"
     yield f"Run {printable(run['id'])}, begun {run['started_at']}{took}, ci-agent {printable(run['version'])}"

@@ -39,7 +39,7 @@ def test_each_format_says_why_the_run_was_refused(ci_agent: CIAgent, workspace: 
     kind, text = failed_case(workspace / "out.junit")
     assert (kind, text) == ("configuration", f"{WHY}\nCorrect what the message names and run again.")
     assert json.loads((workspace / "out.sarif").read_text())["runs"][0]["invocations"][0]["exitCode"] == 3
-    assert (workspace / "out.text").read_text().startswith("Run that left no record\n")
+    assert (workspace / "out.text").read_text().startswith("Run of which this report has no record\n")
 
 
 @pytest.mark.parametrize(
