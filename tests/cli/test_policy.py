@@ -217,6 +217,9 @@ def test_a_line_that_is_no_call_is_named(ci_agent: Any, policy: Write, workspace
     assert third == 'ci-agent: calls.jsonl:5:1: no tool is called "raed": did you mean read?'
     assert fourth == 'ci-agent: calls.jsonl:6:1: a call is written {"tool": NAME, "args": {...}}'
     assert second.startswith("ci-agent: calls.jsonl:4:1: the line is not JSON: ")
+    assert ci_agent("policy", "explain", "--policy", "policy.yml", "--tool", "raed", "--args", "{}").returncode == 2
+    told = " ".join(ci_agent("policy", "explain", "--help").stdout.split())
+    assert "2 for a tool or arguments that are none: 3 where they stand in a file of calls." in told
 
 
 @pytest.mark.parametrize("flags", [[], ["--tool", "read"], ["--tool", "read", "--args", "{}", "--calls", "x"]])

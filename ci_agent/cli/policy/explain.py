@@ -71,7 +71,8 @@ def explain_command(  # noqa: PLR0913, PLR0917 - one for each option
 
     VALUE stands for the command, path or url of the tool, as a bare value does in a policy's tests.
     Prints every effect that the call would have, with the rule that grants or forbids it. Exits 1 when the call can
-    never be made, since its tool takes no such arguments, and 2 for a tool or arguments that are none.
+    never be made, since its tool takes no such arguments, and 2 for a tool or arguments that are none: 3 where they
+    stand in a file of calls.
     """
     if value is not None:
         tool, arguments = _of_value(value, tool, arguments, calls)
