@@ -12,7 +12,7 @@ _NO_FILES = frozenset({"-", "/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stde
 _STANDARD_INPUT = frozenset({"-", "/dev/stdin", "/dev/fd/0"})
 CODE_FROM_INPUT = "runs the code that it reads from its input"
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-_PARAMETER = re.compile(r"fileb?://")
+_FILE_ADDRESS = re.compile(r"fileb?://")
 _VERSION = re.compile(
     r"(?:[A-Za-z]+[@-]?)?[0-9]+(?:\.[0-9]+)*(?:t|-dev|(?:-[a-z0-9_]+){3})?|latest"
     r"|(?:stable|beta|nightly)(?:-[0-9]{4}-[0-9]{2}-[0-9]{2})?(?:(?:-[a-z0-9_]+){3,4})?"
@@ -38,8 +38,8 @@ class Draft:
         self.anything: list[Word] = []
         self.elsewhere: list[Word | None] = []
         self.transparent = False
-        self.takes_parameters = False
-        """`file://X` and `fileb://X` are files from here on, as the AWS CLI takes the values of its options."""
+        self.file_addresses = False
+        """As the profile of the program says."""
         self.folder: Word | None = None
         self.problem: str | None = None
 
@@ -139,7 +139,7 @@ def use_at(draft: Draft, value: Word) -> None:
 
 def use_anything(draft: Draft, word: Word) -> None:
     """Nobody knows what the word means to the program: a way out of the workspace counts as a file."""
-    if word.pipe or (draft.takes_parameters and _use_parameter(draft, word)):
+    if word.pipe or (draft.file_addresses and _use_file_addresses(draft, word)):
         return
     if word.literal is not None:
         outside = looks_outside(word.text)
@@ -154,13 +154,13 @@ def use_anything(draft: Draft, word: Word) -> None:
         draft.anything.append(word)
 
 
-def _use_parameter(draft: Draft, word: Word) -> bool:
-    """Whether the word names files by such addresses; in each the CLI puts values for variables and `~`."""
+def _use_file_addresses(draft: Draft, word: Word) -> bool:
+    """Whether the word names files by such addresses; in each the program puts values for variables and `~`."""
     texts = (word.prefix, *word.stand_ins, *(choice.text for choice in word.choices))
-    if word.literal is None and any(map(_PARAMETER.search, texts)):
+    if word.literal is None and any(map(_FILE_ADDRESS.search, texts)):
         # Of a few values, each is tried then.
         draft.doubt(f"which file {word.text} means is not known")
-    rests = [word.text[match.end() :] for match in _PARAMETER.finditer(word.text)] if word.literal is not None else []
+    rests = [word.text[match.end() :] for match in _FILE_ADDRESS.finditer(word.literal or "")]
     for path in dict.fromkeys(path for rest in rests for path in (rest, rest.partition(",")[0])):
         draft.use("read", literal_word(path, word.span))
         if "$" in path:

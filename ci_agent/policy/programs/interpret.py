@@ -138,7 +138,7 @@ def _interpret(words: tuple[Word, ...], input_names: tuple[Word, ...] | None) ->
         installed = _installed(words[0])
         return without_profile(words) if installed is None else _as(installed, words, input_names)
     draft = Draft(input_names)
-    draft.takes_parameters = words[0].text.rpartition("/")[2] == "aws"
+    draft.file_addresses = levels[0].profile.file_addresses
     for level in levels:
         _apply(level, draft, last=level is levels[-1])
     if levels[0].profile.name in _OF_PACKAGES:

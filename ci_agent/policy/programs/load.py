@@ -31,7 +31,7 @@ _LINE = re.compile(r'([a-z_]+)(?:\.([a-z_]+|"[^"]+"))? = (?:"([^"\\]*)"|(true))(
 _MEANINGS = frozenset(get_args(Meaning)) - {"unlisted"}
 _ROLES = frozenset(get_args(Role))
 _ARITIES: tuple[Arity, ...] = get_args(Arity)
-_SWITCHES = ("recurses", "numeric", "plus", "short_equals", "bundled", "starts_shell")
+_SWITCHES = ("recurses", "numeric", "plus", "short_equals", "file_addresses", "bundled", "starts_shell")
 _TEXTS = ("alone", "alone_recursive", "language")
 _WORDS = (
     "instead",

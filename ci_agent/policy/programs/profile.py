@@ -174,6 +174,8 @@ class Profile(NamedTuple):
     """Words that begin with `+` are options."""
     short_equals: bool = False
     """`-f=FILE` is `-f FILE` for certain: to others that may be a file whose name begins with `=`."""
+    file_addresses: bool = False
+    """`file://X` and `fileb://X`, as or within a value, are files from where it works."""
     bundled: bool = False
     """The first word is a cluster without a dash, its values follow in order (`tar xf a.tar`)."""
     unlisted: Literal["hazard", "anything"] = "hazard"
