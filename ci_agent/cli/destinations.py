@@ -7,10 +7,19 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from ci_agent.cli.streams import PATIENCE_S, write_all
 from ci_agent.errors import ConfigurationError
 from ci_agent.transcript.document import replace_file
+
+RESULTS: Final = {
+    "transcript": "--transcript",
+    "lock": "--lock",
+    "answer_file": "--answer-file",
+    "proposals": "--proposals",
+}
+"""Options that name a file which a run writes, besides those of `--report`, by their parameters' names."""
 
 _READER_WITHIN_S = 10.0
 """How long a named pipe waits for somebody to open its other end."""

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import click
 
+from ci_agent.cli.destinations import RESULTS
 from ci_agent.cli.options import given_config
 from ci_agent.cli.report_files import named_report
 from ci_agent.cli.repository_places import refuse_repository_place
@@ -59,9 +60,9 @@ def _written(flags: Mapping[str, Any], settings: RunSettings) -> Iterator[tuple[
     if settings.transcript is not None:
         place = find_place(settings.transcript)
         yield from ((str(path), "--transcript") for path in (place.document, place.journal) if path is not None)
-    for name in ("lock", "proposals", "answer_file"):
-        if flags[name] is not None:
-            yield flags[name], f"--{name.replace('_', '-')}"
+    for name, option in RESULTS.items():
+        if name != "transcript" and flags[name] is not None:
+            yield flags[name], option
     for given in flags["report"]:
         name, file = named_report(given)
         yield str(file), f"--report {name}"

@@ -10,6 +10,7 @@ import click
 from click.core import ParameterSource
 
 from ci_agent.ci_services.environment import base_branch, is_pull_request, may_hold_a_proposal
+from ci_agent.cli.destinations import RESULTS
 from ci_agent.cli.options import given_config
 from ci_agent.cli.task_options import given_task
 from ci_agent.errors import ConfigurationError
@@ -97,7 +98,7 @@ def _refuse_links_out(names: Iterable[str], happens: str, checkouts: Collection[
 
 
 def _written(flags: Mapping[str, Any]) -> Iterator[str]:
-    yield from (flags[name] for name in ("answer_file", "proposals", "spill_dir", "transcript") if flags[name])
+    yield from (flags[name] for name in (*RESULTS, "spill_dir") if flags[name])
     yield from (pair.partition("=")[2] for pair in flags["report"])
 
 

@@ -16,6 +16,7 @@ from ci_agent.ci_services.action_inputs import inputs_for
 from ci_agent.ci_services.checkout import find_checkout
 from ci_agent.ci_services.github_step import Published, publish_refusal
 from ci_agent.ci_services.missing_key import said_for_the_service
+from ci_agent.cli.destinations import RESULTS
 from ci_agent.cli.report_files import write_refusal_reports
 from ci_agent.cli.stderr import hide_secrets_of, notes_of
 from ci_agent.cli.streams import write_stream
@@ -32,10 +33,6 @@ _TRUE: Final = frozenset({"1", "true", "t", "yes", "y", "on"})
 """What click takes for a flag's variable."""
 
 
-_RESULTS: Final = ("transcript", "lock", "answer-file", "proposals")
-"""Flags that name files which a run writes, besides those of `--report`."""
-
-
 class PublishingCommand(click.Command):
     """A command with `--publish` and `--quiet`, whose errors are told as those ask for, those of its own command line
     among them."""
@@ -49,7 +46,7 @@ class PublishingCommand(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         flags = ctx.params
-        others = [file for name in _RESULTS for file in _places(name, flags[name.replace("-", "_")])]
+        others = [file for name in RESULTS for file in _places(name, flags[name])]
         wishes = _Wishes(flags["publish"], flags["report"], others, flags["workspace"] if flags["quiet"] else None)
         environment: Mapping[str, str] = ctx.find_object(dict) or {}
         with _told(wishes, environment), self._for_its_reader(environment):
@@ -96,7 +93,7 @@ def _wishes_of(args: Sequence[str], environment: Mapping[str, str]) -> _Wishes:
     quiet = "--quiet" in options or environment.get("CI_AGENT_QUIET", "").lower() in _TRUE
     reports = _asked("report", options, environment)
     published = [kind for kind in get_args(Published) if kind in kinds]
-    others = [file for name in _RESULTS for said in _asked(name, options, environment) for file in _places(name, said)]
+    others = [file for name in RESULTS for said in _asked(name, options, environment) for file in _places(name, said)]
     return _Wishes(published, reports, others, workspace[-1] if quiet else None)
 
 
@@ -106,8 +103,8 @@ def _places(name: str, file: str | None) -> Iterator[str]:
 
 
 def _asked(name: str, options: Sequence[str], environment: Mapping[str, str]) -> list[str]:
-    """What the command line says of a flag, or else its variable."""
-    flag, variable = f"--{name}", f"{PREFIX}{name.upper().replace('-', '_')}"
+    """What the command line says of a parameter's flag, or else its variable."""
+    flag, variable = f"--{name.replace('_', '-')}", f"{PREFIX}{name.upper()}"
     behind = [after for word, after in pairwise(options) if word == flag]
     glued = [word.removeprefix(f"{flag}=") for word in options if word.startswith(f"{flag}=")]
     return [*behind, *glued] or values_of_variable(environment.get(variable, ""))

@@ -188,7 +188,17 @@ def test_attack_bring_a_git_of_ones_own(review: Review, repository: Path) -> Non
     assert not list(repository.rglob("canary"))
 
 
-@pytest.mark.parametrize("flag", ["--answer-file=out", "--report=markdown=out", "--proposals=out", "--spill-dir=out"])
+@pytest.mark.parametrize(
+    "flag",
+    [
+        "--answer-file=out",
+        "--report=markdown=out",
+        "--proposals=out",
+        "--spill-dir=out",
+        "--transcript=out",
+        "--lock=out",
+    ],
+)
 def test_attack_have_a_file_of_the_machine_written_by_a_link(
     review: Review, repository: Path, tmp_path: Path, flag: str
 ) -> None:
