@@ -123,6 +123,10 @@ PRINTING = [
     "git push . abc1234:refs/tags/t",
     "git push . +HEAD:private:refs/tags/t",
     'git push . "+$(cat README.md):refs/tags/t"',
+    'git push . "HEAD:$(cat README.md)"',
+    'git push . "abc1234:refs/tags/$(cat README.md)"',
+    'git push . "HEAD:private:refs/tags/$(cat README.md)"',
+    "git push . HEAD:refs/tags/$(cat README.md)",
     'for x in HEAD abc1234; do git push . "$x:refs/tags/t"; done',
     'for x in HEAD HEAD:private; do git push . "+$x:refs/tags/t"; done',
     'git push . "$(git rev-parse abc1234):refs/tags/t"',
@@ -216,6 +220,7 @@ QUIET = [
     'for x in HEAD main; do git tag "on-$x" "$x"; done',
     'git push origin "$(git rev-parse HEAD):refs/heads/x"',
     'git push origin "$(git rev-parse --short HEAD)"',
+    'git push origin "HEAD:refs/heads/$(cat README.md)"',
     'for x in main next; do git push origin "$x:$x"; done',
     "git symbolic-ref HEAD",
 ]

@@ -16,6 +16,8 @@ _RUNS_A_PROGRAM = re.compile(r"[A-Za-z0-9]+::")
 _IS_ELSEWHERE = re.compile(r"[^/]*:")
 _SCP_LIKE = re.compile(r"([^/:]+):(?!:)")
 _PATTERN = re.compile(r"[*?\[]")
+_TO_A_REF = re.compile(r"[^:]*:(?=refs/(?:heads|tags)/)")
+"""What is sent stands in front, whatever follows: no repository has files in a folder of this name."""
 
 
 def read_config(parsed: Parsed, draft: Draft) -> None:
@@ -118,6 +120,8 @@ def read_push(parsed: Parsed, draft: Draft) -> None:
 def _may_send_contents(refspec: Word) -> bool:
     """Whether what it names may be a file or a folder: what stands in front of the last colon tells."""
     texts = possible_texts(refspec)
+    if texts is None and not refspec.splits and (named := _TO_A_REF.match(refspec.prefix)):
+        texts = [named[0]]
     sources = [text.lstrip("+").rpartition(":")[0] for text in texts or ()]
     return texts is None or any(":" in source or _is_id(source) for source in sources)
 
