@@ -86,6 +86,8 @@ def _require_files(task: Task, files: Sequence[str], workspace: str) -> None:
     if not files and task.takes_files:
         problem = f"{task.file} is about files, and none is named: write them behind all options, as in `-- a.txt`."
         raise click.UsageError(problem)
+    if "" in files:
+        raise click.UsageError("An empty name is no file: a variable in quotes that is empty gives one; leave it out.")
     for file in files:
         if not os.path.lexists(os.path.join(workspace, file)):
             hint = "git diff --name-only --diff-filter=d names no file that is deleted"

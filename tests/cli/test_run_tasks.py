@@ -108,6 +108,10 @@ def test_files_for_a_task_that_takes_none_are_refused(ci_agent: CIAgent, task: P
             "There is no file 'gone.py' in the workspace: name those that are there (git diff --name-only ",
         ),
         (("look.yaml",), "There is no file 'look.yaml' in the workspace: name those that are there "),
+        (
+            ("tasks/look.yaml", ""),
+            "An empty name is no file: a variable in quotes that is empty gives one; leave it out.",
+        ),
     ],
 )
 def test_a_task_about_files_is_not_run_over_nothing(
