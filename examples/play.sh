@@ -60,7 +60,8 @@ case $name in
         commit start
         python3 -m venv --without-pip .venv
         packages=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')
-        printf 'def greet():\n    return "Hello!"\n' > "$packages/greeter.py"
+        # The new name is longer on purpose: a source of the same size and second would be run from Python's cache.
+        printf 'def greeting():\n    return "Hello!"\n' > "$packages/greeter.py"
         set -- --input package=greeter --input version=2.0 ;;
 esac
 

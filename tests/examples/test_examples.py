@@ -295,7 +295,7 @@ def test_a_dependency_is_updated_and_the_tests_say_so(run_recipe: Run, commit: C
     commit("start", {**start, ".gitignore": ".venv\n__pycache__\n"})
     venv.create(repository / ".venv", symlinks=True)
     (packages,) = (repository / ".venv" / "lib").glob("python3*/site-packages")
-    (packages / "greeter.py").write_text("def greet():\n    return 'Hello!'\n")
+    (packages / "greeter.py").write_text("def greeting():\n    return 'Hello!'\n")
     exit_code, record = run_recipe("update-dependency", "--input", "package=greeter", "--input", "version=2.0")
     assert exit_code == 0, record["tool_calls"]
     assert statuses(record) == {
@@ -307,7 +307,7 @@ def test_a_dependency_is_updated_and_the_tests_say_so(run_recipe: Run, commit: C
         "good": "ok",
     }
     assert (repository / "requirements.txt").read_text() == "greeter==2.0\n"
-    assert "greeter.greet()" in (repository / "src" / "app.py").read_text()
+    assert "greeter.greeting()" in (repository / "src" / "app.py").read_text()
     assert (repository / "test_app.py").read_text() == test
     assert changed(repository) == [" M requirements.txt", " M src/app.py"]
 
