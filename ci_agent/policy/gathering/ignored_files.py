@@ -1,22 +1,21 @@
 """Which names git's ignore files leave out for certain: of their patterns, only the plain ones are believed."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from ci_agent.policy.disk import DiskBudget
+from ci_agent.policy.matchers.path_patterns import COST, PathPattern, PathPatterns, lines_of, path_pattern
 from ci_agent.text_files import read_regular_file
 
 IGNORE_FILE: Final = ".gitignore"
-COST: Final = 30
+_FILE: Final = 30
 """To read one takes as long as to see this many entries of a folder."""
+_MAX_BYTES: Final = 64_000
 
-_MAX_BYTES: Final = 256_000
-_MAX_STARS: Final = 3
-"""Of a pattern with more, nobody may wait for the answer."""
-
-_ODD: Final = re.compile(r"[\\\[\]]|[^\S ]|\*\*\*")
+_ODD: Final = re.compile(r"[?\\\[\]]|[^\S ]|\*\*\*")
 
 
 class Ignoring(NamedTuple):
@@ -24,75 +23,68 @@ class Ignoring(NamedTuple):
 
     folder: str
     """Where it stands, seen from the top: empty, or with a slash at its end."""
-    files: re.Pattern[str]
+    files: PathPatterns
     """Paths, seen from there, that it leaves out whatever they are."""
-    folders: re.Pattern[str]
+    folders: PathPatterns
     """The same, where they are folders."""
-    kept: re.Pattern[str]
+    kept: PathPatterns
     """Names of what it may take in again."""
 
 
-def read_ignoring(file: Path, folder: str) -> Ignoring | None:
-    """None when there is none; where it cannot be read, it may take in everything."""
+def read_ignoring(file: Path, folder: str, budget: DiskBudget) -> Ignoring | None:
+    """None when there is none; where it cannot be read, it may take in everything. Each is read once."""
+    question = ("ignore file", file)
+    if question not in budget.facts:
+        budget.facts[question] = _read(file, budget)
+    found = budget.facts[question]
+    return found._replace(folder=folder) if isinstance(found, Ignoring) else None
+
+
+def _read(file: Path, budget: DiskBudget) -> Ignoring | None:
+    budget.spend_entries(_FILE)
     try:
         text = "" if file.is_symlink() else read_regular_file(file, _MAX_BYTES).decode()
+        budget.spend_entries(COST * text.count("\n"))
+        return _parsed(text)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError):
-        text = "!*"
-    return _parsed(text)._replace(folder=folder)
+        return _parsed("!*")
 
 
-def is_ignored(path: str, rules: list[Ignoring], *, is_folder: bool) -> bool:
+def is_ignored(path: str, rules: Sequence[Ignoring], budget: DiskBudget, *, is_folder: bool) -> bool:
     """Whether a path, seen from the top, is left out by one file and taken in again by none."""
-    name = path.rpartition("/")[2]
-    left_out = any(
-        rule.files.fullmatch(path, len(rule.folder)) or (is_folder and rule.folders.fullmatch(path, len(rule.folder)))
-        for rule in rules
+    spend = budget.spend_entries
+    return any(_is_left_out(path, rule, budget, is_folder=is_folder) for rule in rules) and not any(
+        rule.kept.fit((path.rpartition("/")[2].casefold(),), spend) for rule in rules
     )
-    return left_out and not any(rule.kept.fullmatch(name.casefold()) for rule in rules)
+
+
+def _is_left_out(path: str, rule: Ignoring, budget: DiskBudget, *, is_folder: bool) -> bool:
+    names = path[len(rule.folder) :].split("/")
+    return rule.files.fit(names, budget.spend_entries) or (is_folder and rule.folders.fit(names, budget.spend_entries))
 
 
 @lru_cache(maxsize=64)
 def _parsed(text: str) -> Ignoring:
-    files: list[str] = []
-    folders: list[str] = []
-    kept: list[str] = []
-    for line in text.removeprefix("\ufeff").splitlines():
-        pattern = line.rstrip(" \r")
+    """ValueError: it has too many patterns to be asked within a short time."""
+    files: list[PathPattern] = []
+    folders: list[PathPattern] = []
+    kept: list[PathPattern] = []
+    for line in lines_of(text):
+        pattern = line.removesuffix("\r").rstrip(" ")
         if pattern.startswith("!"):
-            kept.append(_kept_name(pattern[1:]))
-        elif pattern and not pattern.startswith("#") and not _ODD.search(pattern) and _is_short(pattern):
-            (folders if pattern.endswith("/") else files).append(_expression(pattern.rstrip("/")))
-    return Ignoring("", *[re.compile("|".join(each) or "(?!)") for each in (files, folders, kept)])
-
-
-def _is_short(pattern: str) -> bool:
-    return pattern.strip("/") != "" and pattern.count("*") <= _MAX_STARS
+            kept.append(path_pattern(_kept_name(pattern[1:])))
+        elif pattern.strip("/") and not pattern.startswith("#") and not _ODD.search(pattern):
+            (folders if pattern.endswith("/") else files).append(_left_out(pattern.rstrip("/")))
+    return Ignoring("", PathPatterns(files), PathPatterns(folders), PathPatterns(kept))
 
 
 def _kept_name(pattern: str) -> str:
     name = pattern.rstrip("/").rpartition("/")[2].casefold()
-    return ".*" if _ODD.search(name) or not _is_short(name) else _in_name(name)
+    return "*" if not name or name == "**" or _ODD.search(name) else name
 
 
-def _in_name(text: str) -> str:
-    """`*` and `?` as they match within one name."""
-    return "".join("[^/]*" if char == "*" else "[^/]" if char == "?" else re.escape(char) for char in text)
-
-
-def _expression(pattern: str) -> str:
+def _left_out(pattern: str) -> PathPattern:
     """A slash at the beginning or in the middle ties a pattern to the folder of its file."""
-    if "/" not in pattern:
-        return "(?:.*/)?" + _in_name(pattern)
-    parts = list(_parts(pattern.removeprefix("/").split("/")))
-    return "".join(parts)
-
-
-def _parts(names: list[str]) -> Iterator[str]:
-    for at, name in enumerate(names, start=1):
-        is_last = at == len(names)
-        if name == "**":
-            yield ".+" if is_last else "(?:.*/)?"
-        else:
-            yield _in_name(name) + ("" if is_last else "/")
+    return path_pattern(pattern.removeprefix("/") if "/" in pattern else f"**/{pattern}")

@@ -12,7 +12,7 @@ from pathlib import Path
 from ci_agent.policy.effects import Effects, Tracked
 from ci_agent.policy.facts import FileFact
 from ci_agent.policy.gathering.file_facts import Place, possible_texts, use_facts
-from ci_agent.policy.gathering.pathspec_reads import excluded_paths
+from ci_agent.policy.gathering.pathspec_reads import EXCLUSION, excluded_paths
 from ci_agent.policy.gathering.repositories import top_of
 from ci_agent.policy.gathering.site import Site
 from ci_agent.policy.programs.pathspecs import WORK_TREE
@@ -20,8 +20,13 @@ from ci_agent.policy.words import Selection, Word
 from ci_agent.text_files import read_regular_file
 from ci_agent.workspace import InvalidPathError
 
-_SUBMODULE = re.compile(r"""^[ \t]*path[ \t]*=[ \t]*"?([^"\n\0]+?)"?[ \t\r]*$""", re.MULTILINE | re.IGNORECASE)
-_MAX_BYTES = 256_000
+_MAX_BYTES = 64_000
+_SECTION = re.compile(r'[ \t]*\[submodule "[^"\\\n]*"\][ \t\r]*')
+_SETTING = re.compile(r'[ \t]*([A-Za-z][A-Za-z0-9-]*)[ \t]*=[ \t]*([^\s\0"\\#;]+)[ \t\r]*')
+"""A key and a value without blanks, quotes or escapes."""
+
+_TRACKED = 40
+"""To find out what a command does to the tracked files takes as long as to see this many entries of a folder."""
 
 _ALONE = frozenset({"diff", "restore", "checkout"})
 """Commands of git that look at the index beside the files, as long as nothing stands before their names."""
@@ -43,6 +48,7 @@ def unnamed_files(
         if each.submodules:
             yield from _in_submodules(top, place)
             continue
+        place.budget.spend_entries(_TRACKED + EXCLUSION * len(each.excluded))
         path = _beneath(site, each, place, top)
         touched = () if each.changed and by_index else None
         excluded = excluded_paths(site, each.excluded, words, place, plainly=plainly)
@@ -69,14 +75,13 @@ def _selection(tracked: Tracked, excluded: tuple[str, ...]) -> Selection:
 
 
 def _in_submodules(top: Path, place: Place) -> Iterator[FileFact]:
-    """What the file beside them names; where it cannot be read, all may be meant."""
     try:
         text = read_regular_file(top / ".gitmodules", _MAX_BYTES).decode(errors="surrogateescape")
     except FileNotFoundError:
         return
     except (OSError, ValueError):
-        text = "path = ."
-    for name in _SUBMODULE.findall(text):
+        text = "?"
+    for name in _submodules(text):
         path = Path(os.path.normpath(top / name))
         place.budget.spend_path(name)
         yield FileFact(
@@ -89,6 +94,15 @@ def _in_submodules(top: Path, place: Place) -> Iterator[FileFact]:
             span=place.span,
             selection=WORK_TREE,
         )
+
+
+def _submodules(text: str) -> list[str]:
+    """Their folders; all beneath the top where the file has a line of which only git knows what it says."""
+    lines = [line for line in text.split("\n") if line.strip() and not line.lstrip().startswith(("#", ";"))]
+    settings = [_SETTING.fullmatch(line) for line in lines if not _SECTION.fullmatch(line)]
+    if None in settings:
+        return ["."]
+    return [setting[2] for setting in settings if setting is not None and setting[1].lower() == "path"]
 
 
 def _beneath(site: Site, tracked: Tracked, place: Place, top: Path) -> Path:

@@ -25,8 +25,10 @@ _OPTIONS: Final = frozenset(f"--{name}-pathspecs" for name in _PATHSPECS)
 _VARIABLES: Final = frozenset(f"GIT_{name.upper()}_PATHSPECS" for name in _PATHSPECS)
 """With these, `:!docs` may be a name like any other."""
 
-_PATHSPEC: Final = 50
+_PATHSPEC: Final = 80
 """To find out what git makes of a path takes as long as to see this many entries of a folder."""
+EXCLUSION: Final = 40
+"""To find out what a path is that git shall leave out takes as long as to see so many."""
 
 
 def with_stored(site: Site, use: FileUse, words: tuple[Word, ...], place: Place, *, plainly: bool) -> FileUse:
@@ -34,7 +36,7 @@ def with_stored(site: Site, use: FileUse, words: tuple[Word, ...], place: Place,
 
     `plainly`: no variable is set for the command.
     """
-    place.budget.spend_entries(_PATHSPEC)
+    place.budget.spend_entries(_PATHSPEC + EXCLUSION * len(use.excluded))
     if plainly and goes_by_index(site, words, place):
         excluded = excluded_paths(site, use.excluded, words, place, plainly=True)
         return use._replace(selection=replace(use.selection, excluded=excluded), excluded=())

@@ -5,25 +5,25 @@ import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from ci_agent.policy.disk import DiskBudget, Listing, listing_of, read_folder
 from ci_agent.policy.effects import FileUse
 from ci_agent.policy.facts import ExecFact, Fact, FileFact
 from ci_agent.policy.gathering.answers import may_be_written
 from ci_agent.policy.gathering.file_facts import Place
-from ci_agent.policy.matchers.ignore_lists import Pattern, leaves_out, leaves_out_all_beneath, parse_list
+from ci_agent.policy.matchers.ignore_lists import IgnoreList, leaves_out, leaves_out_all_beneath, parse_list
+from ci_agent.policy.matchers.path_patterns import COST
 from ci_agent.policy.matchers.reach import Names
 from ci_agent.policy.words import Selection, Sent
 from ci_agent.text_files import read_regular_file
 
 _MAX_BYTES: Final = 64_000
-_MAX_PATTERNS: Final = 300
 _LIST: Final = 30
-"""To read a list takes as long as to see this many entries of a folder; each of its patterns as one more."""
+"""To read a list takes as long as to see this many entries of a folder."""
 _NAMES: Final = (".dockerignore", ".containerignore")
 
-_Lists = Sequence[Sequence[Pattern]]
+_Lists = Sequence[IgnoreList]
 
 
 class _UnknownError(Exception):
@@ -46,16 +46,14 @@ def sent_beneath(folder: Path, selection: Selection, budget: DiskBudget) -> Iter
 
 
 def _walk(folder: Path, lists: _Lists, budget: DiskBudget) -> Iterator[tuple[Names, Listing]]:
-    patterns = sum(map(len, lists))
     pending: list[tuple[str, Names]] = [(str(folder), ())]
     while pending:
         path, above = pending.pop()
         listing = read_folder(path, budget)
-        budget.spend_entries(patterns * len(listing.folders))
         passed_by = {
             entry.name
             for entry in listing.folders
-            if all(leaves_out_all_beneath(each, (*above, entry.name)) for each in lists)
+            if all(leaves_out_all_beneath(each, (*above, entry.name), budget.spend_entries) for each in lists)
         }
         yield above, listing_of([entry for entry in listing.entries if entry.name not in passed_by])
         pending += [(entry.path, (*above, entry.name)) for entry in listing.folders if entry.name not in passed_by]
@@ -66,9 +64,13 @@ def only_sent(folder: Path, above: Names, listing: Listing, selection: Selection
     lists = _lists_of(folder, selection, budget)
     if not lists:
         return listing
-    budget.spend_entries(sum(map(len, lists)) * len(listing.entries))
-    kept = [entry for entry in listing.entries if not all(leaves_out(each, (*above, entry.name)) for each in lists)]
-    return listing_of(kept)
+    return listing_of(
+        [
+            entry
+            for entry in listing.entries
+            if not all(leaves_out(each, (*above, entry.name), budget.spend_entries) for each in lists)
+        ]
+    )
 
 
 def _lists_of(folder: Path, selection: Selection, budget: DiskBudget) -> _Lists:
@@ -83,7 +85,7 @@ def _lists_of(folder: Path, selection: Selection, budget: DiskBudget) -> _Lists:
 def _lists(folder: Path, sent: Sent, budget: DiskBudget) -> _Lists:
     """Each builder reads one of them, mostly the first: all count, where there is that one."""
     found = [_read(place, budget) for place in _places(folder, sent)]
-    return [] if found[0] is None else [patterns for patterns in found if patterns is not None]
+    return [] if found[0] is None else [ignoring for ignoring in found if ignoring is not None]
 
 
 def _places(folder: Path, sent: Sent) -> list[Path]:
@@ -91,24 +93,30 @@ def _places(folder: Path, sent: Sent) -> list[Path]:
     return [folder / name for name in (*_NAMES, *(f"{file}{name}" for file in sent.files for name in _NAMES))]
 
 
-def _read(place: Path, budget: DiskBudget) -> tuple[Pattern, ...] | None:
-    """None: there is no such list."""
+def _read(place: Path, budget: DiskBudget) -> IgnoreList | None:
+    """None: there is no such list. Each is read once."""
+    question = ("list of a build", place)
+    if question not in budget.facts:
+        budget.facts[question] = _parsed(place, budget)
+    found = budget.facts[question]
+    if found is not None and not isinstance(found, IgnoreList):
+        raise _UnknownError
+    return found
+
+
+def _parsed(place: Path, budget: DiskBudget) -> IgnoreList | Literal["unknown"] | None:
+    budget.spend_entries(_LIST)
     try:
         status = os.lstat(place)
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
+            return "unknown"
+        text = read_regular_file(place, _MAX_BYTES).decode()
+        budget.spend_entries(COST * text.count("\n"))
+        return parse_list(text)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except (OSError, ValueError) as error:
-        raise _UnknownError from error
-    if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
-        raise _UnknownError
-    try:
-        patterns = parse_list(read_regular_file(place, _MAX_BYTES).decode())
-    except (OSError, ValueError) as error:
-        raise _UnknownError from error
-    budget.spend_entries(_LIST + len(patterns))
-    if len(patterns) > _MAX_PATTERNS:
-        raise _UnknownError
-    return patterns
+    except (OSError, ValueError):
+        return "unknown"
 
 
 def sends_folders(files: Sequence[FileFact]) -> list[FileFact]:

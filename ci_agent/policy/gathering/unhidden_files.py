@@ -1,14 +1,16 @@
 """What a search comes to that passes by names with a dot: all others, and those that an ignore file takes in again."""
 
 import os
+import re
 from collections.abc import Iterable, Sequence
-from fnmatch import fnmatchcase
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
 from ci_agent.policy.disk import DiskBudget, Entry, Listing, listing_of, read_folder
 from ci_agent.policy.facts import ExecFact, Fact, FileFact, files_in
 from ci_agent.policy.gathering.indexed_files import keeps_settings
+from ci_agent.policy.matchers.path_patterns import COST, PathPatterns, lines_of, path_pattern
 from ci_agent.policy.matchers.reach import Names, fold
 from ci_agent.policy.words import Selection
 from ci_agent.text_files import read_regular_file
@@ -17,9 +19,11 @@ IGNORE_FILES: Final = (".gitignore", ".ignore", ".rgignore")
 STEERING: Final = frozenset({"RIPGREP_CONFIG_PATH", "XDG_CONFIG_HOME"})
 """Variables that lead the search to other settings."""
 
-_MAX_BYTES: Final = 256_000
+_MAX_BYTES: Final = 64_000
 _FILE: Final = 30
 """To read an ignore file takes as long as to see this many entries of a folder."""
+
+_UNSURE: Final = re.compile(r"[?\[\]{}\\]|[^\x20-\x7e]")
 
 
 class _UnknownError(Exception):
@@ -42,24 +46,24 @@ def unhidden_beneath(
 
 
 def _search(
-    folder: Path, selection: Selection, budget: DiskBudget, taken: tuple[str, ...]
+    folder: Path, selection: Selection, budget: DiskBudget, taken: tuple[PathPatterns, ...]
 ) -> list[tuple[Names, Listing]]:
     found: list[tuple[Names, Listing]] = []
-    pending: list[tuple[Path, Names, tuple[str, ...]]] = [(folder, (), taken)]
+    pending: list[tuple[Path, Names, tuple[PathPatterns, ...]]] = [(folder, (), taken)]
     while pending:
         path, above, patterns = pending.pop()
         listing = read_folder(path, budget)
         patterns += _taken_in(_ignore_files(path, listing), budget)
-        kept = [entry for entry in listing.entries if _is_kept(entry, selection, patterns)]
+        kept = [entry for entry in listing.entries if _is_kept(entry, selection, patterns, budget)]
         found.append((above, listing_of(kept)))
         folders = (entry for entry in kept if entry.is_dir(follow_symlinks=False))
         pending += [(Path(entry.path), (*above, entry.name), patterns) for entry in folders]
     return found
 
 
-def _is_kept(entry: Entry, selection: Selection, patterns: Sequence[str]) -> bool:
+def _is_kept(entry: Entry, selection: Selection, patterns: Sequence[PathPatterns], budget: DiskBudget) -> bool:
     name = entry.name
-    if name.startswith(".") and not any(fnmatchcase(fold(name), pattern) for pattern in patterns):
+    if name.startswith(".") and not any(each.fit((fold(name),), budget.spend_entries) for each in patterns):
         return False
     left_out = selection.without if entry.is_dir(follow_symlinks=False) else selection.left_out
     return name not in left_out or entry.is_symlink()
@@ -70,43 +74,64 @@ def _ignore_files(path: Path, listing: Listing) -> list[Path]:
     return [path / name for name in IGNORE_FILES if name in names] + ([path / ".git"] if ".git" in names else [])
 
 
-def _around(folder: Path, budget: DiskBudget, home: Path) -> tuple[str, ...]:
+def _around(folder: Path, budget: DiskBudget, home: Path) -> tuple[PathPatterns, ...]:
     """What is taken in by the files of the folders above, and by the settings of the user."""
     for settings in (home / ".gitconfig", home / ".config/git/config"):
-        if b"excludesfile" in _read(settings, budget).lower():
+        if "excludesfile" in _read(settings, budget).lower():
             raise _UnknownError
     above = [each / name for each in folder.parents for name in (*IGNORE_FILES, ".git")]
     return _taken_in([*above, home / ".config/git/ignore"], budget)
 
 
-def _taken_in(files: Iterable[Path], budget: DiskBudget) -> tuple[str, ...]:
-    """Patterns of single names: of a path that is taken in, any of its names may be."""
-    found: list[str] = []
+def _taken_in(files: Iterable[Path], budget: DiskBudget) -> tuple[PathPatterns, ...]:
+    found: list[PathPatterns] = []
     for file in files:
         if file.name == ".git":
             if os.path.lexists(file) and not file.is_dir():
                 raise _UnknownError
             file = file / "info/exclude"  # noqa: PLW2901 - what counts of a repository
-        for line in _read(file, budget).decode(errors="replace").removeprefix("\ufeff").splitlines():
-            if line.lstrip().startswith("!"):
-                found += [_simple(fold(part)) for part in line.strip()[1:].split("/") if part]
+        text = _read(file, budget)
+        if "!" in text:
+            found.append(_parsed(text, budget))
     return tuple(found)
 
 
-def _simple(pattern: str) -> str:
-    """What `fnmatch` may read otherwise than the search is taken for anything."""
-    return "*" if any(char in pattern for char in "[]{}\\") else pattern
-
-
-def _read(file: Path, budget: DiskBudget) -> bytes:
+def _parsed(text: str, budget: DiskBudget) -> PathPatterns:
+    budget.spend_entries(COST * text.count("\n"))
     try:
-        data = read_regular_file(file, _MAX_BYTES)
-    except (FileNotFoundError, NotADirectoryError):
-        return b""
-    except (OSError, ValueError) as error:
+        return _names_in(text)
+    except ValueError as error:
         raise _UnknownError from error
+
+
+@lru_cache(maxsize=64)
+def _names_in(text: str) -> PathPatterns:
+    """Single names: of a path that is taken in, any of its names may be. ValueError: they are too many."""
+    taken = [line.strip(" \t\r")[1:] for line in lines_of(text) if line.lstrip(" \t\r").startswith("!")]
+    names = [fold(name) for path in taken for name in path.split("/") if name]
+    # What a search may read otherwise is taken for anything.
+    return PathPatterns(path_pattern("*" if name == "**" or _UNSURE.search(name) else name) for name in names)
+
+
+def _read(file: Path, budget: DiskBudget) -> str:
+    """Empty when it is not there. Each is read once."""
+    question = ("ignore file of a search", file)
+    if question not in budget.facts:
+        budget.facts[question] = _content(file, budget)
+    found = budget.facts[question]
+    if not isinstance(found, str):
+        raise _UnknownError
+    return found
+
+
+def _content(file: Path, budget: DiskBudget) -> str | None:
     budget.spend_entries(_FILE)
-    return data
+    try:
+        return read_regular_file(file, _MAX_BYTES).decode(errors="replace")
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+    except (OSError, ValueError):
+        return None
 
 
 def ignore_files_stay(facts: Sequence[Fact]) -> bool:

@@ -7,7 +7,7 @@ from typing import Final
 
 from ci_agent.policy.disk import DiskBudget, Entry, Listing, listing_of, read_folder
 from ci_agent.policy.facts import ExecFact, Fact, FileFact, files_in
-from ci_agent.policy.gathering.ignored_files import COST, IGNORE_FILE, Ignoring, is_ignored, read_ignoring
+from ci_agent.policy.gathering.ignored_files import IGNORE_FILE, Ignoring, is_ignored, read_ignoring
 from ci_agent.policy.gathering.repositories import top_of, tracked_names
 from ci_agent.policy.gathering.stale_paths import base_name, changes_working_tree
 from ci_agent.policy.matchers.reach import Names, fold
@@ -35,8 +35,7 @@ def _rules_above(top: Path, folder: Path, budget: DiskBudget) -> list[Ignoring]:
     above = [each for each in (folder, *folder.parents) if each != folder and each.is_relative_to(top)]
     places = [(top / ".git/info/exclude", "")]
     places += [(each / IGNORE_FILE, "" if each == top else f"{each.relative_to(top)}/") for each in above]
-    budget.spend_entries(COST * len(places))
-    return [rule for file, start in places if (rule := read_ignoring(file, start)) is not None]
+    return [rule for file, start in places if (rule := read_ignoring(file, start, budget)) is not None]
 
 
 def _search(  # noqa: PLR0913, PLR0917 - the ways of one walk
@@ -53,10 +52,9 @@ def _search(  # noqa: PLR0913, PLR0917 - the ways of one walk
         path, place, above, applied, whole = pending.pop()
         listing = read_folder(path, budget)
         if selection.unignored and IGNORE_FILE in listing.names:
-            budget.spend_entries(COST)
-            own = read_ignoring(Path(path, IGNORE_FILE), place)
+            own = read_ignoring(Path(path, IGNORE_FILE), place, budget)
             applied = applied if own is None else [*applied, own]
-        kept = [entry for entry in listing.entries if _is_meant(entry, place, selection, known, applied)]
+        kept = [entry for entry in listing.entries if _is_meant(entry, place, selection, known, applied, budget)]
         for entry in kept:
             if entry.is_dir(follow_symlinks=False):
                 fits = whole or not selection.endings or entry.name.casefold().endswith(selection.endings)
@@ -65,12 +63,19 @@ def _search(  # noqa: PLR0913, PLR0917 - the ways of one walk
     return found
 
 
-def _is_meant(entry: Entry, place: str, selection: Selection, known: frozenset[str], rules: list[Ignoring]) -> bool:
+def _is_meant(  # noqa: PLR0913, PLR0917 - the ways of one walk
+    entry: Entry,
+    place: str,
+    selection: Selection,
+    known: frozenset[str],
+    rules: list[Ignoring],
+    budget: DiskBudget,
+) -> bool:
     path = place + entry.name
     is_folder = entry.is_dir(follow_symlinks=False)
     if path in known or (is_folder and entry.name in selection.without):
         return False
-    return not (rules and is_ignored(path, rules, is_folder=is_folder))
+    return not (rules and is_ignored(path, rules, budget, is_folder=is_folder))
 
 
 def _without_links(entries: list[Entry], selection: Selection, whole: bool) -> Listing:

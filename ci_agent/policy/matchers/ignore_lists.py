@@ -3,84 +3,103 @@
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import groupby
 from typing import Final, NamedTuple
 
-from ci_agent.policy.matchers.path_globs import Part, matches_parts
-from ci_agent.policy.matchers.wildcards import Wildcard
+from ci_agent.policy.matchers.path_patterns import PathPatterns, Spend, lines_of, path_pattern
 
 _SENT_ANYWAY: Final = ("!Dockerfile", "!dockerfile", "!Containerfile", "!.dockerignore", "!.containerignore")
-_UNCERTAIN: Final = re.compile(r"[?\[\]\\\0]|\*\*[^/]|[^/]\*\*")
-"""Sets and the like, escapes, and `**` that is no whole name."""
-_BENEATH: Final = Wildcard(("", ""))
-"""A closing `**` is what lies in the folder."""
+_UNCERTAIN: Final = re.compile(r"[?\[\]\\\0\x1c-\x1f]|\*\*[^/]|[^/]\*\*")
+"""Sets and the like, escapes, `**` that is no whole name, and what is a blank to Python alone."""
 
 
-class Pattern(NamedTuple):
+class _Pattern(NamedTuple):
     takes_in: bool
     """It begins with a `!`."""
-    parts: tuple[Part, ...] | None
+    path: str | None
     """None: not every reader takes it alike."""
     text: str
-    size: int | None = None
-    """How many names a path has that it fits; None: any number."""
-
-    def fits(self, names: Sequence[str]) -> bool:
-        return self.parts is not None and matches_parts(self.parts, names)
 
 
-def parse_list(text: str) -> tuple[Pattern, ...]:
-    """The patterns in their order; the last that fits a path, or a folder above it, decides."""
-    lines = [*text.removeprefix("\ufeff").split("\n"), *_SENT_ANYWAY]
-    return tuple(pattern for line in lines if not line.startswith("#") for pattern in _parse(line.strip()))
+class _Group(NamedTuple):
+    """Patterns one after another, of which it is the same which one fits."""
+
+    takes_in: bool
+    patterns: PathPatterns | None
+    """None: any path may fit."""
 
 
-def _parse(line: str) -> Iterator[Pattern]:
-    takes_in = line.startswith("!")
-    path = line.removeprefix("!").strip()
+class IgnoreList(NamedTuple):
+    groups: tuple[_Group, ...]
+    """In their order; the last that fits a path, or a folder above it, decides."""
+    back: tuple[str, ...]
+    """What it takes in again, each with a slash at its end."""
+    takes_in: bool
+    """Something is taken in again that is not sent by every builder anyway."""
+
+
+@lru_cache(maxsize=16)
+def parse_list(text: str) -> IgnoreList:
+    """ValueError: it has too many patterns to be asked within a short time."""
+    own = [pattern for line in lines_of(text) if not line.startswith("#") for pattern in _parse(line)]
+    patterns = [*own, *(pattern for line in _SENT_ANYWAY for pattern in _parse(line))]
+    certain = [pattern for pattern in patterns if pattern.takes_in or pattern.path is not None]
+    groups = tuple(_group(takes_in, list(each)) for takes_in, each in groupby(certain, lambda each: each.takes_in))
+    back = tuple(f"{pattern.text}/" for pattern in patterns if pattern.takes_in)
+    return IgnoreList(groups, back, any(pattern.takes_in for pattern in own))
+
+
+def _parse(line: str) -> Iterator[_Pattern]:
+    takes_in = line.strip().startswith("!")
+    path = line.strip().removeprefix("!").strip()
     if not path:
         return
     path = posixpath.normpath(path).lstrip("/")
-    certain = path.isprintable() and path not in ("", ".") and not path.startswith("..") and not _UNCERTAIN.search(path)
-    parts = tuple(_parts(path)) if certain else None
-    yield Pattern(takes_in, parts, path, None if parts is None or None in parts else len(parts))
+    certain = path.isprintable() and path not in ("", ".") and not path.startswith("..") and not _UNCERTAIN.search(line)
+    yield _Pattern(takes_in, path if certain else None, path)
 
 
-def _parts(path: str) -> Iterator[Part]:
-    names = path.split("/")
-    yield from (None if name == "**" else Wildcard(tuple(name.split("*"))) for name in names)
-    if names[-1] == "**":
-        yield _BENEATH
+def _group(takes_in: bool, patterns: Sequence[_Pattern]) -> _Group:
+    paths = [pattern.path for pattern in patterns if pattern.path is not None]
+    return _Group(takes_in, PathPatterns(map(path_pattern, paths)) if len(paths) == len(patterns) else None)
 
 
-def leaves_out(patterns: Sequence[Pattern], path: Sequence[str]) -> bool:
+def leaves_out(ignoring: IgnoreList, path: Sequence[str], spend: Spend) -> bool:
     """Whether a path in the folder is not sent for certain: by docker today, and by older readers."""
-    return _decides(patterns, path) and _is_passed_by_older(patterns, path)
+    return _decides(ignoring, path, spend) and _is_passed_by_older(ignoring, path, spend)
 
 
-def leaves_out_all_beneath(patterns: Sequence[Pattern], folder: Sequence[str]) -> bool:
+def leaves_out_all_beneath(ignoring: IgnoreList, folder: Sequence[str], spend: Spend) -> bool:
     """Whether nothing in a folder is sent, so that none of it need be looked at."""
-    return not any(pattern.takes_in for pattern in patterns[: -len(_SENT_ANYWAY)]) and leaves_out(patterns, folder)
+    return not ignoring.takes_in and leaves_out(ignoring, folder, spend)
 
 
-def _decides(patterns: Sequence[Pattern], path: Sequence[str], *, older: bool = False) -> bool:
-    """Older readers look at no folder above but the one that is as deep as the pattern."""
+def _decides(ignoring: IgnoreList, path: Sequence[str], spend: Spend) -> bool:
     out = False
-    for pattern in patterns:
-        if pattern.parts is None:
-            out = out and not pattern.takes_in
-        elif out == pattern.takes_in:
-            depth = min(pattern.text.count("/") + 1, len(path))
-            sizes = {depth, len(path)} if older and not pattern.takes_in else range(1, len(path) + 1)
-            if any(pattern.fits(path[:size]) for size in sizes if pattern.size in (None, size)):
-                out = not pattern.takes_in
+    for takes_in, patterns in ignoring.groups:
+        if out == takes_in and (patterns is None or patterns.hold(path, spend)):
+            out = not out
     return out
 
 
-def _is_passed_by_older(patterns: Sequence[Pattern], path: Sequence[str]) -> bool:
+def _decides_for_older(ignoring: IgnoreList, path: Sequence[str], spend: Spend) -> bool:
+    """Of the folders above they look only at the one that is as deep as the pattern, but for what is taken in."""
+    out = False
+    for takes_in, patterns in ignoring.groups:
+        if takes_in and out:
+            out = patterns is not None and not patterns.hold(path, spend)
+        elif not takes_in and not out:
+            out = patterns is not None and patterns.hold_as_deep(path, spend)
+    return out
+
+
+def _is_passed_by_older(ignoring: IgnoreList, path: Sequence[str], spend: Spend) -> bool:
     """They do not enter a folder that is left out, unless a `!` begins with its name."""
-    back = [pattern.text + "/" for pattern in patterns if pattern.takes_in]
-    return _decides(patterns, path, older=True) or any(
-        not any(text.startswith("/".join(path[:size]) + "/") for text in back)
-        and _decides(patterns, path[:size], older=True)
-        for size in range(1, len(path))
-    )
+    for size in range(len(path), 0, -1):
+        spend(1 + len(ignoring.back))
+        above = path[:size]
+        is_entered = size < len(path) and any(text.startswith(f"{'/'.join(above)}/") for text in ignoring.back)
+        if not is_entered and _decides_for_older(ignoring, above, spend):
+            return True
+    return False

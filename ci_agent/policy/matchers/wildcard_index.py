@@ -10,6 +10,10 @@ Payload = TypeVar("Payload")
 
 _FEW: Final = 8
 """So many are tried one by one; arranging them would cost more."""
+_LOOK: Final = 2
+_SIZES: Final = 4
+_MIDDLES: Final = 8
+"""So many of them are tried in the time that it takes to see an entry of a folder."""
 
 
 class WildcardIndex(Generic[Payload]):
@@ -31,6 +35,9 @@ class WildcardIndex(Generic[Payload]):
         self._prefix_sizes = {len(prefix) for prefix in self._prefixes}
         self._suffix_sizes = {len(suffix) for suffix in self._suffixes}
         self._has_wildcards = bool(self._prefixes or self._suffixes or self._middles)
+        sizes = len(self._prefix_sizes) + len(self._suffix_sizes)
+        self.cost = _LOOK + sizes // _SIZES + len(self._middles) // _MIDDLES
+        """Of `near` itself, as many entries of a folder could be seen."""
 
     def near(self, text: str) -> Iterable[Payload]:
         """Every payload whose wildcard may match the text, and perhaps others."""

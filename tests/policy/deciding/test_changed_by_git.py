@@ -159,6 +159,29 @@ def test_submodules_alone_are_changed_by_their_update(policy: MakePolicy, put: P
     assert _answer(decided, "git submodule update")[0] == "deny"
 
 
+@pytest.mark.parametrize(
+    ("text", "effect"),
+    [
+        ('[submodule "lib"]\n\tPath = vendor/lib\n\tignore = dirty\n# end\n', "allow"),
+        ('[submodule "lib"] path = vendor\n', "deny"),
+        ('[submodule "lib"]\n\tpath = "vendor"\n', "deny"),
+        ('[submodule "lib"]\n\tpath = ven\\\ndor\n', "deny"),
+        ('[submodule "lib"]\n\tpath = vendor ; a comment\n', "deny"),
+        ('[submodule "lib"]\n\tpath = x\n[include]\n\tpath = y\n', "deny"),
+        (f'[submodule "lib"]\n\tpath = a{" " * 60_000}b\n', "deny"),
+        ("", "allow"),
+    ],
+)
+def test_of_submodules_that_git_may_read_otherwise_all_is_meant(
+    policy: MakePolicy, put: Put, repository: Path, text: str, effect: str
+) -> None:
+    put("vendor/own.c")
+    (repository / ".gitmodules").write_text(text)
+    allow = '{id: any, allow: bash, command: "git **", paths: [".", "**"]}'
+    decided = policy(f"[{allow}, {{id: not, deny: write, path: vendor/own.c}}]")
+    assert _answer(decided, "git submodule update")[0] == effect
+
+
 TAKES_IN = """
     git add -A; git add .; git add -N .; git add --all; git add -A && git diff --cached; git add . ; git commit -v
     git add -A && git diff HEAD; git add conf; git add 'conf/*'; git add '*.env'; git add :/; git add '*'; git add -f .
@@ -216,7 +239,7 @@ def test_a_file_that_git_is_not_told_to_take_in_stands_in_nobodys_way(
         ("conf/*\n!conf/.e*", "deny"),
         (r"\.env", "deny"),
         ("[.]env", "deny"),
-        ("*.*e*n*v*", "deny"),
+        ("*.*e*n*v*", "allow"),
         (".ENV", "deny"),
         ("nv", "deny"),
     ],

@@ -148,7 +148,7 @@ def test_a_list_that_is_no_plain_file_leaves_nothing_out(decided: Policy, worksp
     elif made == "folder":
         place.mkdir()
     else:
-        place.write_bytes(ALL.encode() + (b"\xff" if made == "bytes" else b"x\n" * 400))
+        place.write_bytes(ALL.encode() + (b"\xff" if made == "bytes" else b"x\n" * 2_100))
     assert _rule(decided, "docker build .") == "secrets"
 
 

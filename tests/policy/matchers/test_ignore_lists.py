@@ -6,8 +6,12 @@ from ci_agent.policy.matchers.ignore_lists import leaves_out, leaves_out_all_ben
 
 
 def _out(text: str, *paths: str) -> list[bool]:
-    patterns = parse_list(text)
-    return [leaves_out(patterns, path.split("/")) for path in paths]
+    ignoring = parse_list(text)
+    return [leaves_out(ignoring, path.split("/"), _free) for path in paths]
+
+
+def _free(cost: int) -> None:
+    assert cost > 0
 
 
 @pytest.mark.parametrize(
@@ -47,7 +51,7 @@ def test_older_readers_look_at_one_folder_above_where_a_name_is_taken_in_again()
 
 
 def test_a_folder_is_passed_by_only_where_nothing_is_taken_in() -> None:
-    assert leaves_out_all_beneath(parse_list("node_modules\n"), ["node_modules"])
-    assert leaves_out_all_beneath(parse_list("**/node_modules\n"), ["web", "node_modules"])
-    assert not leaves_out_all_beneath(parse_list("node_modules\n!x\n"), ["node_modules"])
-    assert not leaves_out_all_beneath(parse_list("node_modules/*.js\n"), ["node_modules"])
+    assert leaves_out_all_beneath(parse_list("node_modules\n"), ["node_modules"], _free)
+    assert leaves_out_all_beneath(parse_list("**/node_modules\n"), ["web", "node_modules"], _free)
+    assert not leaves_out_all_beneath(parse_list("node_modules\n!x\n"), ["node_modules"], _free)
+    assert not leaves_out_all_beneath(parse_list("node_modules/*.js\n"), ["node_modules"], _free)
