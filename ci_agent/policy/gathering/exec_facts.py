@@ -99,7 +99,7 @@ def _found(
     if effects.files or effects.folder is not None:
         found += _files(reading.site, words, effects, place, scene)
     if effects.urls or effects.tried > 1:
-        reading.spend_run(requests=len(effects.urls), tried=effects.tried)
+        reading.spend_run(effects.urls, tried=effects.tried)
     perhaps: list[FileFact] = []
     workplace = _workplace(reading.site, effects, place)
     for fact in _possible(reading, effects, scene, workplace) if effects.anything else ():

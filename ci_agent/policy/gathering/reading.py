@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from ci_agent.policy.disk import DiskBudget
+from ci_agent.policy.effects import UrlUse
 from ci_agent.policy.facts import Fact, Origin, Span, UnknownFact
 from ci_agent.policy.gathering.answers import Asked
 from ci_agent.policy.gathering.file_facts import Place
@@ -26,6 +27,8 @@ _INNER: Final = 25
 
 _REQUEST: Final = 30
 """To read an address, and to find who grants it, takes as long as to see this many."""
+_OF_SIX: Final = 15
+"""And this many more where the host may be an address of IP's version 6."""
 
 _COMBINATION: Final = 50
 """To look at one more combination of a loop's values takes as long as to see this many."""
@@ -69,9 +72,10 @@ class Reading:
         if depth > MAX_DEPTH:
             raise BoundExceededError(f"commands are nested more than {MAX_DEPTH} levels deep")
 
-    def spend_run(self, *, requests: int, tried: int) -> None:
+    def spend_run(self, requests: Sequence[UrlUse], *, tried: int) -> None:
         """Of the combinations that were tried, the first has been paid for with the command."""
-        self.budget.spend_entries(_REQUEST * requests + _COMBINATION * (tried - 1))
+        of_six = sum("[" in use.url.text for use in requests)
+        self.budget.spend_entries(_REQUEST * len(requests) + _OF_SIX * of_six + _COMBINATION * (tried - 1))
 
 
 class Scene(NamedTuple):

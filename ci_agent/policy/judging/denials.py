@@ -35,10 +35,12 @@ _Found: TypeAlias = tuple[CompiledRule, Path, bool]
 _MANY: Final = 200
 """Of so many entries each is asked for its other names; for more it is first found out whether there are any."""
 
+_WALK: Final = 40
 _STATUS: Final = 2
 _CONTENT: Final = 200
 _LINK: Final = 20
-"""To ask for a file's status, or to follow a link, takes as long as to see so many more entries of a folder."""
+"""To begin at a folder, to ask for a file's status, or to follow a link, takes as long as to see so many more entries
+of a folder."""
 
 
 class Forbidden(NamedTuple):
@@ -246,6 +248,7 @@ class Denials:
 
     def _beneath(self, denies: FileDenies, fact: FileFact) -> Iterator[_Found]:
         """Also where a link there leads, and by other names of files."""
+        self.budget.spend_entries(_WALK)
         root = self.root
         # Where the whole workspace is meant, each other name of what is in it comes by itself.
         by_inode = fact.effect in ("read", "write") and not (fact.selection == EVERYTHING and fact.path == root)

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from ci_agent.policy.programs.languages.awk import find_hazard
+from ci_agent.policy.programs.interpret import interpret
+from ci_agent.policy.programs.languages.awk import MAX_CHARACTERS, find_hazard
+from ci_agent.policy.words import literal_word
 
 _AWKS = [path for path in map(shutil.which, ("mawk", "gawk", "original-awk", "busybox")) if path is not None]
 pytestmark = pytest.mark.skipif(not _AWKS, reason="no awk is installed")
@@ -138,3 +140,12 @@ def test_writing_is_seen_in_random_programs(count: int, tmp_path: Path) -> None:
 )
 def test_everyday_programs_are_harmless(program: str) -> None:
     assert find_hazard(program) is None
+
+
+def test_a_program_is_read_to_its_end_or_not_known() -> None:
+    end = "; print > out }"
+    longest = "{ x = 1" + " " * (MAX_CHARACTERS - len("{ x = 1" + end)) + end
+    read = interpret([literal_word("awk"), literal_word(longest)])
+    unread = interpret([literal_word("awk"), literal_word(longest + " ")])
+    assert (read.problem, [what for _, what in read.hazards]) == (None, ["writes a file"])
+    assert unread.problem == "an awk program of more than 16,000 characters is not read: put it into a file"

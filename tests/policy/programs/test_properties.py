@@ -161,3 +161,10 @@ def test_many_choices_are_not_multiplied_out() -> None:
 
 def test_profiles_are_loaded_once() -> None:
     assert find_profile("git") is find_profile("git")
+
+
+def test_env_splits_so_many_words_and_no_more() -> None:
+    read = interpret([literal_word("env"), literal_word("-S"), literal_word("A=1 " * 499 + "cat")])
+    unread = interpret([literal_word("env"), literal_word("-S"), literal_word("A=1 " * 500 + "cat")])
+    assert (read.problem, [command.words[0].text for command in read.commands]) == (None, ["cat"])
+    assert unread.problem == "env -S of more than 500 words is not read: write the command plainly"

@@ -46,6 +46,9 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _STANDARD = frozenset({'"/dev/stderr"', '"/dev/stdout"', '"/dev/null"', '"-"'})
 _AMBIGUOUS = "is an awk program that can be read in two ways"
 
+MAX_CHARACTERS = 16_000
+"""A longer program takes longer to read than anyone waits for a decision; a script file may be longer."""
+
 
 class _AmbiguousError(Exception):
     """Whether a slash divides, or opens or closes a regular expression, depends on the awk."""
@@ -56,6 +59,9 @@ def read(parsed: Parsed, draft: Draft) -> None:
     for index, program in _programs(parsed):
         if program.literal is None:
             draft.doubt(f"the awk program {program.text} is not known")
+            continue
+        if len(program.text) > MAX_CHARACTERS:
+            draft.doubt(f"an awk program of more than {MAX_CHARACTERS:,} characters is not read: put it into a file")
             continue
         why = find_hazard(program.text)
         if why is not None:

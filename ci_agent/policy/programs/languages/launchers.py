@@ -17,6 +17,8 @@ _PRINTING_TOOLS = frozenset({"memcheck", "helgrind", "drd", "lackey", "none"})
 _PLAIN_WORD = re.compile(r"[A-Za-z0-9_./:=@%+,-]+")
 _PLAIN_TEXT = re.compile(r"[A-Za-z0-9_ \t./:=@%+,-]*")
 """Text that `env -S` splits at blanks and leaves alone otherwise."""
+_MAX_SPLIT = 500
+"""Words that one such text becomes."""
 
 
 def read_env(parsed: Parsed, draft: Draft) -> None:
@@ -24,7 +26,10 @@ def read_env(parsed: Parsed, draft: Draft) -> None:
     for _, text in parsed.values("-S", "--split-string"):
         if text.literal is None or not _PLAIN_TEXT.fullmatch(text.text):
             draft.doubt(f"env -S splits {text.text} in a way of its own: write the command plainly")
-        words = [literal_word(part, text.span) for part in text.text.split()] + words
+        parts = text.text.split()
+        if len(parts) > _MAX_SPLIT:
+            draft.doubt(f"env -S of more than {_MAX_SPLIT} words is not read: write the command plainly")
+        words = [literal_word(part, text.span) for part in parts[:_MAX_SPLIT]] + words
     if words and words[0].literal == "-":
         words = words[1:]
     assignments, command = split_assignments(words)
