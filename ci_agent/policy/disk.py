@@ -30,6 +30,9 @@ _FOLDER = 10
 _DEEP = 8
 """A folder so deep beneath another takes longer with each further one above it."""
 
+_SELECTED = 4
+"""So many entries are looked at for what is selected of them in the time that it takes to see one more."""
+
 _NAMES_IN_A_PATH = 8
 """A path of more counts as several."""
 
@@ -192,7 +195,11 @@ def walk(folder: Path, budget: DiskBudget, selection: Selection = EVERYTHING) ->
         listing = read_folder(path, budget)
         if len(above) > _DEEP:
             budget.spend_entries((len(above) - _DEEP) // 4)
-        yield above, listing if wanted is EVERYTHING else _selected(listing, wanted)
+        if wanted is EVERYTHING:
+            yield above, listing
+        else:
+            budget.spend_entries(len(listing.entries) // _SELECTED)
+            yield above, _selected(listing, wanted)
         if not wanted.endings or wanted.plain_files:
             kept = [entry for entry in listing.folders if entry.name not in wanted.without]
             pending += [(entry.path, (*above, entry.name), wanted) for entry in kept]

@@ -21,6 +21,8 @@ from ci_agent.text_files import read_regular_file
 _MAX_BYTES: Final = 64_000
 _LIST: Final = 30
 """To read a list takes as long as to see this many entries of a folder."""
+_BUILD: Final = 50
+"""To find out what a build sends takes as long as to see so many."""
 _NAMES: Final = (".dockerignore", ".containerignore")
 
 _Lists = Sequence[IgnoreList]
@@ -32,6 +34,7 @@ class _UnknownError(Exception):
 
 def with_build_files(use: FileUse, sent: Sent, place: Place) -> FileUse:
     """The files that an option names are relative to where the program works, not to the folder that is sent."""
+    place.budget.spend_entries(_BUILD)
     told = tuple(os.path.join(place.folder or "/", word.text) for word in use.build_files if word.text != "-")
     return use._replace(selection=replace(use.selection, sent=sent._replace(files=sent.files + told)))
 
