@@ -10,8 +10,9 @@ from typing import Final, NamedTuple
 from ci_agent.policy.matchers.path_patterns import PathPatterns, Spend, lines_of, path_pattern
 
 _SENT_ANYWAY: Final = ("!Dockerfile", "!dockerfile", "!Containerfile", "!.dockerignore", "!.containerignore")
-_UNCERTAIN: Final = re.compile(r"[?\[\]\\\0\x1c-\x1f]|\*\*[^/]|[^/]\*\*")
-"""Sets and the like, escapes, `**` that is no whole name, and what is a blank to Python alone."""
+_UNCERTAIN: Final = re.compile(r"[?\[\]\\\0\x1c-\x1f()+^|{}]|\*\*[^/]|[^/]\*\*")
+"""Sets and the like, escapes, `**` that is no whole name, what is a blank to Python alone, and what docker, which makes
+an expression of a pattern, leaves in it as it is."""
 
 
 class _Pattern(NamedTuple):
@@ -56,7 +57,11 @@ def _parse(line: str) -> Iterator[_Pattern]:
     if not path:
         return
     path = posixpath.normpath(path).lstrip("/")
-    certain = path.isprintable() and path not in ("", ".") and not path.startswith("..") and not _UNCERTAIN.search(line)
+    if path.startswith("!") and not takes_in:  # docker takes the slash away first
+        yield _Pattern(takes_in=True, path=None, text=path[1:])
+        return
+    is_plain = path.isprintable() and path == path.strip() and not _UNCERTAIN.search(line)
+    certain = is_plain and path not in ("", ".") and not path.startswith("..")
     yield _Pattern(takes_in, path if certain else None, path)
 
 
