@@ -46,11 +46,12 @@ def _covering(reach: Iterable[AnchoredGlob], fact: FileFact, names: Names) -> li
     return [glob for glob in reach if glob.covers(names)]
 
 
-def forbids_path(reach: Iterable[AnchoredGlob], fact: FileFact) -> bool:
-    """Whether the globs of a deny rule are about the path itself; what lies beneath it is another question."""
+def forbids_path(reach: Iterable[AnchoredGlob], fact: FileFact, names: Iterable[Names]) -> bool:
+    """Whether the globs of a deny rule are about the path itself; what lies beneath it is another question.
+
+    `names`: the fact's `denied_names`, which many rules may ask for.
+    """
     if fact.is_open:
-        return any(may_cover(glob, names) for glob in reach for names in fact.denied_names)
+        return any(may_cover(glob, each) for glob in reach for each in names)
     lists = fact.is_folder and fact.effect in ("read", "list")
-    return any(
-        glob.covers_listing(names) if lists else glob.covers(names) for glob in reach for names in fact.denied_names
-    )
+    return any(glob.covers_listing(each) if lists else glob.covers(each) for glob in reach for each in names)

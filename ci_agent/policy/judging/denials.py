@@ -328,7 +328,10 @@ def _is_about_command(rule: CompiledRule, command: ExecFact, given: GivenWords) 
         (rule.has is None or any(map(given.has, rule.has)))
         and (patterns is None or any(may_mean(each, command.words, command.looked_through) for each in patterns))
         and (rule.env is None or any(name.matches(each) for name in rule.env for each in command.assignments))
-        and (rule.reach is None or any(forbids_path(rule.reach, file) for file in (*command.files, *command.perhaps)))
+        and (
+            rule.reach is None
+            or any(forbids_path(rule.reach, file, file.denied_names) for file in (*command.files, *command.perhaps))
+        )
         and (not rule.net.is_written or any(forbids_request(rule.net, each) for each in command.requests))
     )
 
@@ -336,6 +339,6 @@ def _is_about_command(rule: CompiledRule, command: ExecFact, given: GivenWords) 
 def _is_about_tool(rule: CompiledRule, fact: ToolFact) -> bool:
     if rule.commands is not None and rule.reach is None:
         return False
-    files_fit = rule.reach is None or any(forbids_path(rule.reach, file) for file in fact.files)
+    files_fit = rule.reach is None or any(forbids_path(rule.reach, file, file.denied_names) for file in fact.files)
     requests_fit = not rule.net.is_written or any(forbids_request(rule.net, each) for each in fact.requests)
     return files_fit and requests_fit

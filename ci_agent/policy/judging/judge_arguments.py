@@ -28,6 +28,7 @@ from ci_agent.policy.matchers.argument_tests import (
     judge_plainly,
     select,
 )
+from ci_agent.policy.matchers.reach import Names
 from ci_agent.policy.protected import guard_write
 from ci_agent.policy.shell.program import BoundExceededError
 from ci_agent.urls import InvalidUrlError, parse_url
@@ -74,6 +75,7 @@ class CallArguments:
     failed: dict[str, _Selected] = field(default_factory=dict)
     """By the selector: the value that did not pass the last test."""
     files: dict[tuple[str, FileEffect], FileFact | None] = field(default_factory=dict)
+    paths: dict[str, tuple[FileFact, tuple[Names, ...]] | None] = field(default_factory=dict)
     requests: dict[str, NetFact | None] = field(default_factory=dict)
     scripts: dict[str, tuple[Fact, ...]] = field(default_factory=dict)
 
@@ -84,6 +86,19 @@ class CallArguments:
             fact = file_fact(self.site, text, effect, place)
             self.files[text, effect] = fact if isinstance(fact, FileFact) else None
         return self.files[text, effect]
+
+    def path(self, text: str) -> tuple[FileFact, tuple[Names, ...]] | None:
+        """What a value means as a path to any use, and the names of it that a deny rule looks at.
+
+        Nobody knows what the tool does with a file, so it must be one that may be written; a folder may be listed.
+        """
+        if text not in self.paths:
+            fact = self.file(text, "write")
+            if fact is not None and fact.is_folder:
+                alone = guard_write(fact.path, self.site.workspace.root, self.site.around, by_tool=True)
+                fact = fact._replace(effect="list", guarded=alone)
+            self.paths[text] = None if fact is None else (fact, fact.denied_names)
+        return self.paths[text]
 
     def request(self, text: str) -> NetFact | None:
         """What a value means as a URL; None for none."""
@@ -211,15 +226,11 @@ def _verdict(test: CompiledTest, value: Json, arguments: CallArguments, *, denie
 
 
 def _judge_path(test: CompiledTest, value: Json, arguments: CallArguments, *, denies: bool) -> Verdict:
-    """Nobody knows what the tool does with a file, so it must be one that may be written; a folder may be listed."""
-    fact = arguments.file(value, "write") if isinstance(value, str) else None
-    if fact is None:
+    found = arguments.path(value) if isinstance(value, str) else None
+    if found is None:
         return "cannot_judge"
-    if fact.is_folder:
-        site = arguments.site
-        alone = guard_write(fact.path, site.workspace.root, site.around, by_tool=True)
-        fact = fact._replace(effect="list", guarded=alone)
-    passes = forbids_path(test.reach, fact) if denies else file_refusal(test.reach, fact) is None
+    fact, names = found
+    passes = forbids_path(test.reach, fact, names) if denies else file_refusal(test.reach, fact) is None
     return "passes" if passes else "fails"
 
 
