@@ -206,6 +206,29 @@ def test_a_file_of_calls_is_decided_line_by_line(ci_agent: Any, policy: Write, w
     assert second.startswith("2  bash  git push  deny  Blocked: no policy rule allows running `git push`.")
 
 
+def test_calls_come_from_stdin_too(ci_agent: Any, policy: Write) -> None:
+    policy(RULES)
+    asked = ("policy", "explain", "--policy", "policy.yml", "--calls", "-")
+    done = ci_agent(*asked, stdin=b'{"tool": "read", "args": {"path": "a"}}\n')
+    assert (done.returncode, done.stdout) == (0, "1  read  a  allow  Allowed by policy rule look.\n")
+    wrong = ci_agent(*asked, stdin=b"\n{}\n")
+    assert (wrong.returncode, wrong.stderr) == (
+        3,
+        'ci-agent: <stdin>:2:1: a call is written {"tool": NAME, "args": {...}}\n',
+    )
+
+
+@pytest.mark.parametrize("said", [("--tool", "read"), ("--args", "{}"), ("--tool", "read", "--args", "{}")])
+def test_a_file_of_calls_and_one_call_contradict_each_other(
+    ci_agent: Any, policy: Write, workspace: Path, said: tuple[str, ...]
+) -> None:
+    policy(RULES)
+    (workspace / "calls.jsonl").write_text('{"tool": "read", "args": {"path": "a"}}\n')
+    done = ci_agent("policy", "explain", "--policy", "policy.yml", "--calls", "calls.jsonl", *said)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Give a command, or --tool and --args for one call, or --calls for a file of them." in done.stderr
+
+
 def test_a_line_that_is_no_call_is_named(ci_agent: Any, policy: Write, workspace: Path) -> None:
     policy(RULES)
     lines = ['{"tool": "read", "args": {}}', '{"tool": 1}', "", "{", '{"tool": "raed", "args": {}}']

@@ -8,7 +8,14 @@ import click
 
 from ci_agent.call_summary import summarise_arguments
 from ci_agent.cli.offered_tools import tool_names
-from ci_agent.cli.options import blamed_on, echo_json, format_option, policy_option, workspace_option
+from ci_agent.cli.options import (
+    blamed_on,
+    echo_json,
+    format_option,
+    policy_option,
+    read_text_or_stdin,
+    workspace_option,
+)
 from ci_agent.errors import EXIT_NEGATIVE
 from ci_agent.explain import explain_call
 from ci_agent.hooks import Decision
@@ -23,7 +30,6 @@ from ci_agent.reports.decision import render_decision
 from ci_agent.spelling import did_you_mean
 from ci_agent.strict_yaml import Place, raise_problems
 from ci_agent.terminal import printable, shortened
-from ci_agent.text_files import read_text_file
 from ci_agent.tools.table import tools_without_a_run
 from ci_agent.transcript.as_json import decision_json
 
@@ -52,7 +58,7 @@ Examples:
 @click.option("--tool", metavar="NAME", help="The tool of the call; with VALUE alone, bash.")
 @click.option("--args", "arguments", metavar="JSON", help="The call's arguments, a JSON object.")
 @click.option("--tools", metavar="NAME,NAME", help="As in a run that offers these tools alone.")
-@click.option("--calls", metavar="FILE", help='Decide a call a line, {"tool": ..., "args": ...}; one answer a line.')
+@click.option("--calls", metavar="FILE", help='Decide a call a line, {"tool": ..., "args": ...}; - is stdin.')
 @click.option("--expect", type=click.Choice(["allow", "deny"]), help="Exit 1 when the decision is another one.")
 @workspace_option
 @format_option
@@ -76,7 +82,9 @@ def explain_command(  # noqa: PLR0913, PLR0917 - one for each option
     """
     if value is not None:
         tool, arguments = _of_value(value, tool, arguments, calls)
-    if (calls is None) == (tool is None or arguments is None):
+    of_a_file = calls is not None and tool is None and arguments is None
+    of_one_call = calls is None and tool is not None and arguments is not None
+    if not of_a_file and not of_one_call:
         raise click.UsageError("Give a command, or --tool and --args for one call, or --calls for a file of them.")
     with blamed_on("policy_name"):
         policy = load_policy(policy_name, workspace=workspace)
@@ -140,13 +148,13 @@ def _read_calls(file: str) -> list[_Call]:
     """The calls of a file; InvalidFileError that names every line that is none."""
     calls: list[_Call] = []
     problems: list[tuple[Place, str]] = []
-    for number, line in enumerate(read_text_file(file, "calls file").splitlines(), 1):
+    for number, line in enumerate(read_text_or_stdin(file, "calls file").splitlines(), 1):
         if line.strip():
             try:
                 calls.append(_read_call(number, line))
             except ValueError as error:
                 problems.append((Place(number, 1), str(error)))
-    raise_problems(file, problems)
+    raise_problems("<stdin>" if file == "-" else file, problems)
     return calls
 
 
