@@ -98,7 +98,7 @@ def _refuse_links_out(names: Iterable[str], happens: str, checkouts: Collection[
 
 
 def _written(flags: Mapping[str, Any]) -> Iterator[str]:
-    yield from (flags[name] for name in (*RESULTS, "spill_dir") if flags[name])
+    yield from (flags[name] for name in (*RESULTS, "spill_dir", "state_dir", "transcript_dir") if flags[name])
     yield from (pair.partition("=")[2] for pair in flags["report"])
 
 

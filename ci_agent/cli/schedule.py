@@ -1,5 +1,6 @@
 """The options of `run` for runs that come again and again: what one leaves for the next, and how many records stay."""
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ from ci_agent.schedule.run_state import (
     write_state,
 )
 from ci_agent.schedule.transcript_folder import new_transcript, recover_killed_runs, remove_old_transcripts
-from ci_agent.workspace import real_path
+from ci_agent.workspace import real_path, way
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -144,11 +145,18 @@ def _private_folder(given: str, what: str, workspace: str) -> Path:
 
 def _find_private_folder(given: str, what: str, workspace: str) -> Path:
     """What lies in the workspace, tools might change between two runs."""
+    root = real_path(workspace)
     try:
         folder = real_path(given)
-    except ValueError as error:
+        passed = [Path(place) for place in way(os.getcwd(), given)]
+    except (ValueError, OSError) as error:
         raise ConfigurationError(f"the {what} folder {given!r} cannot be made: {error}") from error
-    if folder.is_relative_to(real_path(workspace)):
+    if any(place.is_relative_to(root) for place in passed[:-1]) and not folder.is_relative_to(root):
+        raise ConfigurationError(
+            f"the {what} folder {given!r} leads out of the workspace by a link, which tools or the author of a commit "
+            f"may have made: name the folder itself"
+        )
+    if folder.is_relative_to(root):
         raise ConfigurationError(
             f"the {what} folder {given!r} lies in the workspace, where tools may write: put it elsewhere"
         )

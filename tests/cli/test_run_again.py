@@ -266,6 +266,27 @@ def test_attack_a_link_from_the_workspace_leads_to_no_other_folder(ci_agent: CIA
     assert "lies in the workspace" in done.stderr
 
 
+@pytest.mark.parametrize("option", ["--state-dir", "--transcript-dir"])
+@pytest.mark.parametrize("name", ["kept", "kept/new", "new"])
+def test_attack_have_records_kept_where_a_link_of_the_workspace_leads(
+    ci_agent: CIAgent, workspace: Path, option: str, name: str
+) -> None:
+    outside = workspace.parent / "outside"
+    outside.mkdir()
+    (workspace / "kept").symlink_to(outside)
+    (workspace / "new").symlink_to(outside / "made")
+    for command in ("run", "doctor"):
+        done = ci_agent(command, "--task", "task.yaml", option, name)
+        assert done.returncode == 3
+        assert "leads out of the workspace by a link" in done.stdout + done.stderr
+    assert list(outside.iterdir()) == []
+
+
+def test_records_are_kept_outside_of_the_folder_that_one_stands_in(run_again: CIAgent, workspace: Path) -> None:
+    assert run_again("--transcript-dir", "../kept").returncode == 0
+    assert len(list((workspace.parent / "kept").iterdir())) == 1
+
+
 def test_the_first_line_of_a_failure_is_what_a_subject_would_be(
     run_again: CIAgent, workspace: Path, tmp_path: Path, script: Callable[[str], str]
 ) -> None:
