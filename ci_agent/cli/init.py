@@ -12,6 +12,7 @@ import click
 
 from ci_agent import __version__
 from ci_agent.cli.model_options import check_model
+from ci_agent.cli.repository_places import refuse_repository_place
 from ci_agent.errors import ConfigurationError
 from ci_agent.providers.table import parse_model
 from ci_agent.starter.base import find_base
@@ -39,11 +40,14 @@ def init_command(folder: Path, ci: System | None, model: str, *, dry_run: bool) 
     They go into DIR, by default the current folder. DIR is made when its parent is there.
     """
     check_model(model, "--model")
+    refuse_repository_place(folder, "DIR")
     if not folder.is_dir():
         _make(folder, dry_run=dry_run)
         click.echo(f"{'would be' if dry_run else 'made':<8} {printable(str(folder))}/")
     system = ci or _find_system(folder)
     places = dict(_PLACES) | ({_WORKFLOWS[system][0]: _WORKFLOWS[system][1]} if system in _WORKFLOWS else {})
+    for place in places.values():
+        _require_room(folder, place)
     words = _words(model, folder)
     for name, place in places.items():
         text = Template(files("ci_agent.starter").joinpath(name).read_text(encoding="utf-8")).substitute(words)
@@ -55,6 +59,9 @@ def init_command(folder: Path, ci: System | None, model: str, *, dry_run: bool) 
             )
         if done == "there" and place == ".gitlab-ci.yml" and not _mentions_us(folder / place):
             click.echo(f"It has no job for this task yet. Add:\n\n{text}")
+    above = _repository_above(folder)
+    if above is not None and system == "github":
+        click.echo(f"GitHub reads workflows at the root of a repository alone: move this one to {printable(above)}.")
     if system == "none":
         click.echo("No CI system was found: --ci github or --ci gitlab writes its workflow.")
     if not is_in_a_repository(folder):
@@ -90,6 +97,28 @@ def _make(folder: Path, *, dry_run: bool) -> None:
             folder.mkdir()
         except OSError as error:
             raise ConfigurationError(f"the folder {str(folder)!r} cannot be made: {error.strerror}") from error
+
+
+def _require_room(folder: Path, place: str) -> None:
+    """Before anything is written, so that a refusal leaves no half. Raises ConfigurationError."""
+    path = folder / place
+    nearest = next((above for above in path.parents if os.path.lexists(above)), folder)
+    if os.path.lexists(path) or (not folder.is_dir() and nearest != folder):
+        return
+    if not nearest.is_dir():
+        raise ConfigurationError(f"{str(path)!r} cannot be written: {str(nearest)!r} is no folder; nothing was written")
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise ConfigurationError(
+            f"{str(path)!r} cannot be written: {str(nearest)!r} takes no files; nothing was written"
+        )
+
+
+def _repository_above(folder: Path) -> str | None:
+    """The root of the repository whose subfolder this is; None: it is none."""
+    place = Path(os.path.realpath(folder))
+    if os.path.lexists(place / ".git"):
+        return None
+    return next((str(above) for above in place.parents if os.path.lexists(above / ".git")), None)
 
 
 def _write(path: Path, text: str, *, dry_run: bool) -> str:

@@ -76,6 +76,31 @@ def test_a_pipeline_that_is_there_is_left_alone_and_its_job_is_shown(ci_agent: C
     assert "Add:" not in ci_agent("init").stdout
 
 
+def test_what_is_in_the_way_is_told_before_anything_is_written(ci_agent: CIAgent, workspace: Path) -> None:
+    (workspace / "tasks").write_text("mine")
+    for more in ((), ("--dry-run",)):
+        done = ci_agent("init", "--ci", "github", *more)
+        assert (done.returncode, done.stdout) == (3, "")
+        assert "'tasks/review.yaml' cannot be written: 'tasks' is no folder; nothing was written" in done.stderr
+    assert [path.name for path in workspace.iterdir()] == ["tasks"]
+
+
+def test_nothing_is_written_where_git_keeps_a_repository(ci_agent: CIAgent, workspace: Path) -> None:
+    git(workspace, "init", "-q")
+    for folder in (".git", ".git/new"):
+        done = ci_agent("init", folder)
+        assert (done.returncode, "lies where git keeps a repository" in done.stderr) == (2, True), done.stderr
+    assert not (workspace / ".git/policies").exists()
+    assert not (workspace / ".git/new").exists()
+
+
+def test_a_workflow_in_a_subfolder_is_told_to_be_read_by_nobody(ci_agent: CIAgent, workspace: Path) -> None:
+    git(workspace, "init", "-q")
+    told = f"GitHub reads workflows at the root of a repository alone: move this one to {workspace.resolve()}.\n"
+    assert told in ci_agent("init", "--ci", "github", "app").stdout
+    assert told not in ci_agent("init", "--ci", "github").stdout
+
+
 def test_a_dry_run_writes_nothing(ci_agent: CIAgent, workspace: Path) -> None:
     done = ci_agent("init", "--dry-run", "--ci", "gitlab")
     assert "would be .gitlab-ci.yml\n" in done.stdout
