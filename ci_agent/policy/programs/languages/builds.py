@@ -13,6 +13,7 @@ from ci_agent.policy.programs.selections import selection_for
 from ci_agent.policy.words import Word, literal_word
 from ci_agent.steering_names import changes_what_runs
 
+_DEBUGGER = "is a debugger, which runs the file and takes commands from its input"
 _NOWHERE = 1_000_000
 """Behind all words."""
 _VARIABLE = re.compile(r"[A-Za-z0-9_.-]+[:+?]*")
@@ -189,6 +190,8 @@ def read_interpreter(parsed: Parsed, draft: Draft) -> None:
             use_anything(draft, operand.word)
         return
     words = [operand.word for operand in parsed.operands]
+    if parsed.profile.name == "node" and words and words[0].literal == "inspect":
+        draft.hazard(parsed.operands[0].at, _DEBUGGER)
     if asks or (words and not is_standard_input(words[0])):
         draft.code += [(operand.at, 0) for operand in parsed.operands[:1]]
         _use_program(words, draft)
