@@ -15,6 +15,7 @@ from ci_agent.schedule.run_state import StateKey
 from ci_agent.tasks import Task, load_task, read_inputs, render_task
 from ci_agent.tasks.revisions import require_revisions
 from ci_agent.text_files import read_text_file
+from ci_agent.workspace import real_path
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -92,6 +93,15 @@ def _require_files(task: Task, files: Sequence[str], workspace: str) -> None:
         if not os.path.lexists(os.path.join(workspace, file)):
             hint = "git diff --name-only --diff-filter=d names no file that is deleted"
             raise click.UsageError(f"There is no file {file!r} in the workspace: name those that are there ({hint}).")
+        if not _is_named_in(workspace, file):
+            raise click.UsageError(f"{file!r} lies outside of the workspace: name files in it, or give --workspace.")
+
+
+def _is_named_in(workspace: str, file: str) -> bool:
+    """Whether the name stands in the workspace; a link there is one of its files, wherever it leads."""
+    named = Path(os.path.abspath(workspace), file)
+    place = real_path(named.parent) / named.name if named.name != ".." and named.is_symlink() else real_path(named)
+    return place.is_relative_to(real_path(workspace))
 
 
 def _refuse_prompt_file(task: Task, flags: Mapping[str, Any]) -> None:

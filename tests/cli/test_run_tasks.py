@@ -108,6 +108,8 @@ def test_files_for_a_task_that_takes_none_are_refused(ci_agent: CIAgent, task: P
             "There is no file 'gone.py' in the workspace: name those that are there (git diff --name-only ",
         ),
         (("look.yaml",), "There is no file 'look.yaml' in the workspace: name those that are there "),
+        (("/dev/null",), "'/dev/null' lies outside of the workspace: name files in it, or give --workspace."),
+        (("tasks/look.yaml", ".."), "'..' lies outside of the workspace: name files in it"),
         (
             ("tasks/look.yaml", ""),
             "An empty name is no file: a variable in quotes that is empty gives one; leave it out.",
@@ -122,6 +124,14 @@ def test_a_task_about_files_is_not_run_over_nothing(
     assert (done.returncode, done.stdout, f"Error: {problem}" in done.stderr) == (2, "", True), done.stderr
     looked = ci_agent("doctor", "--offline", "--task", "tasks/look.yaml", "--", *files)
     assert (looked.returncode, problem in looked.stdout) == (3, True)
+
+
+def test_a_link_is_a_file_of_the_workspace(ci_agent: CIAgent, task: Path) -> None:
+    task.write_text(OF_FILES)
+    (task.parent / "link").symlink_to("/dev/null")
+    assert prompt_of(ci_agent("run", "--task", "tasks/look.yaml", "--", "tasks/link")).startswith(
+        'Look at "tasks/link"'
+    )
 
 
 def test_files_are_those_of_the_workspace(ci_agent: CIAgent, task: Path) -> None:
