@@ -108,7 +108,8 @@ def _parsed(text: str, budget: DiskBudget) -> PathPatterns:
 def _names_in(text: str) -> PathPatterns:
     """Single names: of a path that is taken in, any of its names may be. ValueError: they are too many."""
     taken = [line.strip(" \t\r")[1:] for line in lines_of(text) if line.lstrip(" \t\r").startswith("!")]
-    names = [fold(name) for path in taken for name in path.split("/") if name]
+    # To ripgrep a lone `!` takes in everything.
+    names = [fold(name) for path in taken for name in (path.strip("/").split("/") if path.strip("/ \t\r") else "*")]
     # What a search may read otherwise is taken for anything.
     return PathPatterns(path_pattern("*" if name == "**" or _UNSURE.search(name) else name) for name in names)
 

@@ -90,7 +90,7 @@ PLACES = [
     *("../home/.config/git/ignore", "../home/.gitconfig"),
 ]
 TAKEN_IN = [
-    *("!.env", "!.e*", "!*", "!?env", "![.]env", "!\\.env", "!**/.env", "!{.env,x}", "!src/deep/.*", "!src/**"),
+    *("!", "!\r", "! ", "!\t", "!/", "!.env", "!.e*", "!*", "!?env", "![.]env", "!\\.env", "!**/.env", "!{.env,x}", "!src/deep/.*", "!src/**"),
     *(
         "!*.md",
         "!.gitkeep",
