@@ -90,7 +90,8 @@ PLACES = [
     *("../home/.config/git/ignore", "../home/.gitconfig"),
 ]
 TAKEN_IN = [
-    *("!", "!\r", "! ", "!\t", "!/", "!.env", "!.e*", "!*", "!?env", "![.]env", "!\\.env", "!**/.env", "!{.env,x}", "!src/deep/.*", "!src/**"),
+    *("!", "!\r", "! ", "!\t", "!/"),
+    *("!.env", "!.e*", "!*", "!?env", "![.]env", "!\\.env", "!**/.env", "!{.env,x}", "!src/deep/.*", "!src/**"),
     *(
         "!*.md",
         "!.gitkeep",
