@@ -4,6 +4,7 @@ Imports are most of what a short call costs. What Python itself does when it sta
 kernel shows of a process) is not repeated by a fork: tests about that start the command anew.
 """
 
+import atexit
 import ctypes
 import gc
 import json
@@ -14,9 +15,10 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import IO, Any, Protocol
@@ -190,6 +192,41 @@ def _become_command(connection: int, *streams: int) -> None:
     sys.executable = call["executable"]
 
 
+def run_without_taking_down() -> None:
+    """The command, and its end as Python makes it but for one thing: modules are not taken down, which would copy every
+    page of the process that this one is a fork of."""
+    try:
+        runpy.run_module(MODULE, run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        if not isinstance(end.code, int):
+            raise
+        code = end.code
+    _wait_for_threads()
+    atexit._run_exitfuncs()
+    os._exit(code if _all_is_written() else 120)
+
+
+def _wait_for_threads() -> None:
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join()
+
+
+def _all_is_written() -> bool:
+    """As Python flushes at its end, and what it says of a stdout that takes nothing."""
+    written = True
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None and not stream.closed:
+                stream.flush()
+        except (OSError, ValueError) as error:
+            written = False
+            if stream is sys.stdout:
+                with suppress(OSError):
+                    os.write(2, f"Exception ignored in: {stream!r}\n{error!r}\n".encode())
+    return written
+
+
 def _standard_stream(number: int) -> IO[str]:
     """As Python makes it when it starts."""
     mode, buffering, errors = (("r", -1, "strict"), ("w", -1, "strict"), ("w", 1, "backslashreplace"))[number]
@@ -209,4 +246,4 @@ if __name__ == "__main__":
     serve(socket.socket(fileno=int(descriptor)))
     for library in libraries:
         ctypes.CDLL(library).begin()
-    runpy.run_module(MODULE, run_name="__main__", alter_sys=True)
+    run_without_taking_down()
