@@ -13,6 +13,7 @@ from ci_agent.cli.destinations import find_destination
 from ci_agent.cli.help_groups import RUN_GROUPS, GroupedCommand
 from ci_agent.cli.model_options import read_model_settings
 from ci_agent.cli.options import echo_json, format_option, given_environment
+from ci_agent.cli.pull_requests import refuse_flags_of_a_pull_request
 from ci_agent.cli.run import run_command
 from ci_agent.cli.schedule import look_at_schedule
 from ci_agent.cli.variables import misspelt_variables
@@ -111,6 +112,7 @@ def _rehearsal(flags: Mapping[str, Any]) -> Iterator[Check]:
     """All that a run looks at between its command line and its first record, in the same way."""
     has_prompt = flags["prompt"] or flags["prompt_file"] or flags["task"]
     try:
+        refuse_flags_of_a_pull_request(flags, given_environment())
         schedule = look_at_schedule(flags, given_environment())
         asked = flags if has_prompt else {**flags, "prompt": _ANY_PROMPT}
         settings = read_wanted_run(asked, schedule).settings

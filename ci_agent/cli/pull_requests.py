@@ -16,8 +16,7 @@ from ci_agent.cli.task_options import given_task
 from ci_agent.errors import ConfigurationError
 from ci_agent.git_files import find_commit, is_git_name, names_checkout
 from ci_agent.policy.decide import Policy
-from ci_agent.policy.rules import PolicySource
-from ci_agent.workspace import way
+from ci_agent.workspace import open_workspace, way
 
 _STEERING: Final = {
     "prompt_file": "--prompt-file",
@@ -32,25 +31,41 @@ _STEERING: Final = {
 _NOT_FROM_GIT: Final = {"ca_file"}
 
 
-def refuse_rules_of_a_pull_request(policy: Policy, flags: Mapping[str, Any], environment: Mapping[str, str]) -> None:
+def refuse_flags_of_a_pull_request(flags: Mapping[str, Any], environment: Mapping[str, str]) -> None:
     """Raise ConfigurationError when the job is a pull request's and its checkout brings what says what the run may do,
-    or does: whoever opens the pull request would say it.
+    or does: whoever opens the pull request would say it. To be called before anything is made.
 
-    That is the policy with all that it extends, the task, the config file, the files of _STEERING, and each link on
-    the way to one of them. Files that are shown as data may come from the checkout, but no link of it may lead to them.
+    That is the task, the config file, the files of _STEERING, and each link on the way to one of them. Files that are
+    shown as data may come from the checkout, but no link of it may lead to them, nor to a result.
     """
-    root, trust_head = policy.site.workspace.root, flags["trust_head"]
-    repositories = {folder for top in (root, Path.cwd()) for folder in _repositories(top)[-1:]}
-    if not _looks_at_a_proposal(environment, repositories):
+    checkouts = _checkouts(open_workspace(flags["workspace"]).root, environment)
+    if not checkouts:
         return
-    checkouts = {root, *repositories}
-    for name in _rules(policy.source, trust_head):
-        if _is_of_the_head(name, checkouts):
-            raise _refusal(name, "say what the run may do", environment)
-    if not trust_head:
+    _refuse_rules(_rules(flags["trust_head"]), checkouts, environment)
+    if not flags["trust_head"]:
         _refuse_steering(flags, checkouts, environment)
         _refuse_links_out(_shown(flags), "shown to the model", checkouts)
         _refuse_links_out(_written(flags), "written", checkouts)
+
+
+def refuse_policy_of_a_pull_request(policy: Policy, *, trust_head: bool, environment: Mapping[str, str]) -> None:
+    """The same for the policy, with all that it extends and each link on the way to it."""
+    if not trust_head:
+        source = policy.source
+        names = (*((source.name,) if is_git_name(source.name) else ()), *source.files, *source.links)
+        _refuse_rules(names, _checkouts(policy.site.workspace.root, environment), environment)
+
+
+def _checkouts(root: Path, environment: Mapping[str, str]) -> set[Path]:
+    """The folders in which what the pull request brings lies; none where nobody proposes anything."""
+    repositories = {folder for top in (root, Path.cwd()) for folder in _repositories(top)[-1:]}
+    return {root, *repositories} if _looks_at_a_proposal(environment, repositories) else set()
+
+
+def _refuse_rules(names: Iterable[str], checkouts: Collection[Path], environment: Mapping[str, str]) -> None:
+    for name in names:
+        if _is_of_the_head(name, checkouts):
+            raise _refusal(name, "say what the run may do", environment)
 
 
 def _looks_at_a_proposal(environment: Mapping[str, str], repositories: Collection[Path]) -> bool:
@@ -124,16 +139,14 @@ def _lies_in(place: Path, folders: Iterable[Path]) -> bool:
     return any(place.is_relative_to(folder) and place != folder for folder in folders)
 
 
-def _rules(source: PolicySource, trust_head: bool) -> Iterator[str]:
+def _rules(trust_head: bool) -> Iterator[str]:
     """What says what the run may do, but for what the person trusts. A config file cannot ask for trust in itself."""
     config, task = given_config(), given_task()
     asked_by = click.get_current_context().get_parameter_source("trust_head")
     if config is not None and (not trust_head or asked_by is ParameterSource.DEFAULT_MAP):
         yield os.path.abspath(config)
-    if not trust_head:
-        yield from (source.name,) if is_git_name(source.name) else ()
-        yield from (*source.files, *source.links)
-        yield from () if task is None else (task.file,)
+    if not trust_head and task is not None:
+        yield task.file
 
 
 def _repositories(folder: Path) -> list[Path]:

@@ -25,6 +25,7 @@ from ci_agent.cli.options import (
     read_config,
 )
 from ci_agent.cli.output import Outlets, RecordLines, amended, deliver, remove_earlier_proposals
+from ci_agent.cli.pull_requests import refuse_flags_of_a_pull_request
 from ci_agent.cli.refusals import PublishingCommand
 from ci_agent.cli.schedule import Schedule, open_schedule, recover_killed, remove_old, save_state, schedule_options
 from ci_agent.cli.streams import Log, stdout_problem
@@ -181,6 +182,7 @@ def run_command(**flags: Any) -> int:
     with one value a line. What the command line says of an option comes in place of its variable.
     """
     _look_around(flags)
+    refuse_flags_of_a_pull_request(flags, given_environment())
     with open_schedule(flags, given_environment()) as schedule:
         return _scheduled_run(flags, schedule)
 

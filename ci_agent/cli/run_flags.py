@@ -10,7 +10,7 @@ from ci_agent.ci_services.event_text import read_event_texts
 from ci_agent.cli.model_options import check_model, read_model_settings
 from ci_agent.cli.offered_tools import tool_names
 from ci_agent.cli.options import blamed_on, given_environment, read_text_or_stdin
-from ci_agent.cli.pull_requests import refuse_rules_of_a_pull_request
+from ci_agent.cli.pull_requests import refuse_policy_of_a_pull_request
 from ci_agent.cli.schedule import Schedule
 from ci_agent.cli.task_options import given_task, inline_schema, read_task_prompt, refuse_inputs_without_task
 from ci_agent.git_files import read_named_file
@@ -29,7 +29,7 @@ def read_settings(flags: Mapping[str, Any], schedule: Schedule) -> RunSettings:
     _require_model(flags["model"])
     with blamed_on("policy"):
         policy = load_policy(flags["policy"], workspace=flags["workspace"])
-    refuse_rules_of_a_pull_request(policy, flags, given_environment())
+    refuse_policy_of_a_pull_request(policy, trust_head=flags["trust_head"], environment=given_environment())
     with blamed_on("tools"):
         tools = tool_names(flags["tools"])
     task = given_task()

@@ -197,6 +197,8 @@ def test_attack_bring_a_git_of_ones_own(review: Review, repository: Path) -> Non
         "--spill-dir=out",
         "--transcript=out",
         "--lock=out",
+        "--transcript-dir=out",
+        "--state-dir=out",
     ],
 )
 def test_attack_have_a_file_of_the_machine_written_by_a_link(
@@ -208,6 +210,21 @@ def test_attack_have_a_file_of_the_machine_written_by_a_link(
     assert done.returncode == RULES_OF_THE_HEAD, done.stderr
     assert "whatever it leads to would be written" in done.stderr
     assert (tmp_path / "profile").read_text() == "before"
+
+
+@pytest.mark.parametrize("said", [["--state-dir"], ["--transcript-dir"], ["--state-dir", "--config"]], ids=str)
+def test_attack_have_a_folder_made_by_a_link_outside_of_the_workspace(
+    review: Review, repository: Path, tmp_path: Path, said: list[str]
+) -> None:
+    """The link lies in the same checkout; a config file that asks for trust comes with it, too."""
+    (repository / "kept").symlink_to(tmp_path / "made")
+    config = repository / "ci/trusting.yml"
+    config.write_text("trust_head: true\n")
+    given = [said[0], "kept", *(["--config", str(config)] if "--config" in said else [])]
+    done = review(*OF_THE_BASE, "--workspace", "app", *given, "Review.")
+    assert done.returncode == RULES_OF_THE_HEAD, done.stderr
+    assert ("whatever it leads to would be written" in done.stderr) == ("--config" not in said)
+    assert not (tmp_path / "made").exists()
 
 
 def test_data_of_the_checkout_is_shown_as_data(review: Review, repository: Path) -> None:
