@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
+from forked_command import Run
 
 from ci_agent.cli.doctor import doctor_command
 from ci_agent.cli.run import run_command
@@ -92,6 +93,25 @@ def test_nothing_is_written_where_git_keeps_a_repository(ci_agent: CIAgent, work
         assert (done.returncode, "lies where git keeps a repository" in done.stderr) == (2, True), done.stderr
     assert not (workspace / ".git/policies").exists()
     assert not (workspace / ".git/new").exists()
+
+
+def test_nothing_is_written_when_one_stands_where_git_keeps_a_repository(
+    workspace: Path, environment: dict[str, str], run_command: Run
+) -> None:
+    git(workspace, "init", "-q")
+    done = run_command(["init"], cwd=workspace / ".git", env=environment)
+    assert (done.returncode, "lies where git keeps a repository" in done.stderr) == (2, True), done.stderr
+    assert not (workspace / ".git/policies").exists()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="every folder takes files of root")
+def test_a_folder_that_takes_no_files_is_told_before_anything_is_written(ci_agent: CIAgent, workspace: Path) -> None:
+    (workspace / "tasks").mkdir(mode=0o555)
+    for more in ((), ("--dry-run",)):
+        done = ci_agent("init", "--ci", "none", *more)
+        assert (done.returncode, done.stdout) == (3, "")
+        assert "'tasks/review.yaml' cannot be written: 'tasks' takes no files; nothing was written" in done.stderr
+    assert [path.name for path in workspace.iterdir()] == ["tasks"]
 
 
 def test_a_workflow_in_a_subfolder_is_told_to_be_read_by_nobody(ci_agent: CIAgent, workspace: Path) -> None:
