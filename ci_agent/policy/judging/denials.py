@@ -16,7 +16,7 @@ from ci_agent.policy.compiled.rule_index import SHARED_DENIES, FileDenies, RuleI
 from ci_agent.policy.disk import DiskBudget, Entry, Listing, walk
 from ci_agent.policy.effects import FileEffect
 from ci_agent.policy.facts import ExecFact, Fact, FileFact, NetFact, ToolFact, UnknownFact
-from ci_agent.policy.gathering.indexed_files import indexed_beneath, is_picked
+from ci_agent.policy.gathering.indexed_files import indexed_beneath, is_picked, picking_cost
 from ci_agent.policy.gathering.repositories import is_unchanged, top_of, tracked_names
 from ci_agent.policy.gathering.second_names import SecondNames
 from ci_agent.policy.gathering.sent_files import only_sent, sent_beneath
@@ -225,6 +225,7 @@ class Denials:
 
     def _is_meant(self, fact: FileFact, top: Path, path: Path) -> bool:
         """Whether a tracked file is among those that are selected, and differs where only that matters."""
+        self.budget.spend_entries(picking_cost(fact.selection))
         return is_picked(top, str(path.relative_to(top)), fact.selection) and not self._is_as_it_was(fact, path)
 
     def _is_as_it_was(self, fact: FileFact, path: Path) -> bool:

@@ -1,4 +1,8 @@
-"""What exclusions among git's pathspecs leave out for certain: `:!docs`, `:(exclude)*.lock`."""
+"""What exclusions among git's pathspecs leave out for certain: `:!docs`, `:(exclude)*.lock`.
+
+The expressions take linear time: each text between two stars is looked for once, at its first place (`(?=(..))` and the
+group again, which nothing goes back into).
+"""
 
 import re
 from typing import Final
@@ -11,9 +15,12 @@ _FORM: Final = re.compile(
 )
 """Behind the short form, other characters may be further magic, unless a colon ends it."""
 
+_MAX_STARS: Final = 4
+_MAX_BYTES: Final = 1_000
+
 _MAGIC: Final = {"!": "exclude", "^": "exclude", "/": "top"}
 _KNOWN: Final = frozenset({"exclude", "top", "literal", "glob"})
-_TOKEN: Final = re.compile(r"\*+|\?|[^*?]+")
+_STARS: Final = re.compile(r"\*+")
 _MAY_BE_OBJECT: Final = re.compile(r"(?:.*-g)?[0-9A-Fa-f]{4,64}(?:\^\{\w*\})*|.*:.*", re.DOTALL)
 
 
@@ -55,28 +62,36 @@ def read_exclusion(text: str) -> Exclusion | None:
 def _pattern(path: str, magic: set[str]) -> str | None:
     if "literal" in magic or not re.search(r"[*?]", path):
         return re.escape(path) + ("." if path.endswith("/") else "(?:/.*)?") + "*" * path.endswith("/")
-    if path.endswith("/"):
+    if path.endswith("/") or len(path) > _MAX_BYTES:
         return None
     return _of_names(path) if "glob" in magic else _of_text(path)
 
 
-def _of_text(path: str) -> str:
+def _of_text(path: str) -> str | None:
     """Here `*` matches slashes too."""
-    spelled = {"*": ".*", "?": "[\\x00-\\x7f]"}
-    return "".join(spelled.get(token[0], re.escape(token)) for token in _TOKEN.findall(path))
+    first, *between, last = [_plain(text, "[\\x00-\\x7f]") for text in _STARS.split(path)] + [""] * ("*" not in path)
+    if len(between) >= _MAX_STARS:
+        return None
+    found = [f"(?=(?P<g{at}>.*?{text}))(?P=g{at})" for at, text in enumerate(between) if text]
+    return first + "".join(found) + (".*" if "*" in path else "") + last
+
+
+def _plain(text: str, one: str) -> str:
+    return one.join(map(re.escape, text.split("?")))
 
 
 def _of_names(path: str) -> str | None:
     """`**/` is any folders, `/**` all beneath, `*` stays within a name."""
     parts: list[str] = []
     names = path.split("/")
+    if names.count("**") > _MAX_STARS // 2 or any(len(_STARS.findall(name)) > 1 for name in names):
+        return None
     for at, name in enumerate(names):
         if name == "**":
             parts.append(".*" if at == len(names) - 1 else "(?:.*/)?")
         elif "**" in name:
             return None
         else:
-            spelled = {"*": "[^/]*", "?": "[\\x00-\\x2e\\x30-\\x7f]"}
-            text = "".join(spelled.get(token[0], re.escape(token)) for token in _TOKEN.findall(name))
+            text = "[^/]*".join(_plain(part, "[\\x00-\\x2e\\x30-\\x7f]") for part in name.split("*"))
             parts.append(text + "/" * (at < len(names) - 1))
     return "".join(parts)

@@ -78,6 +78,17 @@ def test_what_is_no_exclusion_for_certain_leaves_nothing_out() -> None:
     assert not any(read_exclusion(text) for text in [*doubtful, ":(exclude,icase)x", ":(exclude)", ":!/./x", ":!a/./b"])
 
 
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("magic", [":!", ":(exclude,glob)"])
+@pytest.mark.parametrize("stars", range(2, 8))
+def test_no_exclusion_makes_a_decision_take_long(magic: str, stars: int) -> None:
+    """Where every start of a match has to be tried, with some 250 characters, four stars took seconds, six hours."""
+    for text in ("*a" * stars + "*b", "**/a/" * stars + "b", "**/*a*" * stars + "b", "*?" * stars + "*b"):
+        exclusion = read_exclusion(magic + text)
+        for name in ("a" * 250, "a/" * 500, "/" + "a" * 250):
+            assert exclusion is None or not re.fullmatch(exclusion.pattern, name, re.DOTALL)
+
+
 def test_every_form_is_among_those_that_are_tried() -> None:
     tried = [read_exclusion(magic + path) for magic, path in product(MAGIC, PATHS)]
     assert len([each for each in tried if each is not None]) > 100
