@@ -50,7 +50,7 @@ def _require_one_report(given: str) -> None:
 
 
 def write_refusal_reports(given: Iterable[str], others: Iterable[str], refusal: Refusal) -> Iterator[str]:
-    """Write what an upload or a test page waits for; yields why one could not be written.
+    """Write what an upload or a test page waits for; yields why one could not be written, unless the refusal says so.
 
     Nobody has looked yet at what a run was refused for, so nothing that is there is replaced, no link is followed, and
     a name that is asked for twice, or for one of the run's `others` results, is left free.
@@ -66,7 +66,20 @@ def write_refusal_reports(given: Iterable[str], others: Iterable[str], refusal: 
             try:
                 _write_new(file, renderer(name)(document))
             except (OSError, ValueError) as error:
-                yield f"the report {str(file)!r} is not written: {getattr(error, 'strerror', None) or error}"
+                if not _is_told_by(refusal, str(file)):
+                    yield f"the report {str(file)!r} is not written: {_why(error)}"
+
+
+def _is_told_by(refusal: Refusal, file: str) -> bool:
+    """Whether the run was refused for where this report was to go."""
+    words = (f"the report {file!r} cannot be written", f"cannot go there: {file} ", f"{file!r} leads out of ")
+    return any(said in refusal.message for said in words)
+
+
+def _why(error: OSError | ValueError) -> str:
+    if isinstance(error, FileExistsError):
+        return "a file is there already and is left as it was"
+    return getattr(error, "strerror", None) or str(error)
 
 
 def _place(file: str) -> str:

@@ -70,11 +70,30 @@ def test_nothing_that_is_there_is_replaced_by_a_run_that_was_refused(ci_agent: C
     done = ci_agent(*RUN, "--policy", "p.yml", *reports, "--report", "text=-", "--report", "jnit=x", "--report", "html")
     assert done.returncode == 3
     assert done.stderr.splitlines()[:-1] == [
-        "warning: the report 'old.xml' is not written: File exists",
-        "warning: the report 'p.yml' is not written: File exists",
+        "warning: the report 'old.xml' is not written: a file is there already and is left as it was",
+        "warning: the report 'p.yml' is not written: a file is there already and is left as it was",
         "warning: the report 'no/folder' is not written: No such file or directory",
     ]
     assert {path.name: path.read_bytes() for path in workspace.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    ("file", "why"),
+    [
+        ("no/folder", "the report 'no/folder' cannot be written: name a file in an existing folder that takes one"),
+        ("link/out.xml", "the report 'link/out.xml' cannot be written: name a file in an existing folder"),
+        (".git/x", "--report junit cannot go there: .git/x lies where git keeps a repository"),
+        ("s.yaml", "--report junit cannot go there: s.yaml is what --model reads"),
+    ],
+)
+def test_why_a_report_cannot_go_where_it_was_to_is_said_once(
+    ci_agent: CIAgent, workspace: Path, file: str, why: str
+) -> None:
+    (workspace / ".git").mkdir()
+    (workspace / "link").symlink_to(workspace / "nowhere")
+    done = ci_agent(*RUN, "--policy", "read-only", "--report", f"junit={file}")
+    assert why in done.stderr
+    assert "warning" not in done.stderr
 
 
 @pytest.mark.parametrize("name", ["link/out.xml", "dangling.xml", "{workspace}/link/out.xml", "sub/../link/out.xml"])
