@@ -8,6 +8,7 @@ from ci_agent.exit_codes import Conclusion, ResultReason, RunFacts, ToolCallCoun
 from ci_agent.hooks import Decision
 from ci_agent.messages import AssistantMessage, Message
 from ci_agent.policy.rules import PolicySource
+from ci_agent.reports.outcome import UNTAKEN
 from ci_agent.run_hooks.structured_output import StructuredOutput
 from ci_agent.run_settings import RunSettings
 from ci_agent.spelling import listed
@@ -86,7 +87,7 @@ def untaken_proposals(settings: RunSettings) -> str | None:
     """A warning when the policy lets things be proposed that would go nowhere; None when they do, or there are none."""
     if settings.propose or not settings.policy.source.proposals.kinds:
         return None
-    return "the policy lets things be proposed, and nobody takes them: name a file with --proposals"
+    return f"the policy lets things be proposed, and {UNTAKEN}"
 
 
 def _lost_proposals(happened: Happened, settings: RunSettings) -> str | None:
@@ -96,7 +97,7 @@ def _lost_proposals(happened: Happened, settings: RunSettings) -> str | None:
     calls = [call for said in happened.messages if isinstance(said, AssistantMessage) for call in said.tool_calls]
     count = sum(call.name == "propose" for call in calls)
     lost = "1 proposal was" if count == 1 else f"{count} proposals were"
-    return f"{lost} lost, for nobody takes them: name a file with --proposals" if count else None
+    return f"{lost} lost, for {UNTAKEN}" if count else None
 
 
 def _what_denials_did(happened: Happened, settings: RunSettings) -> str:

@@ -16,6 +16,9 @@ from ci_agent.transcript.document import document_digest
 _DENIED_BY_THE_RUN: Final = frozenset({"not_offered", "limit"})
 """Codes of decisions."""
 
+UNTAKEN: Final = "nobody takes them: name a file with --proposals"
+"""What is said of proposals that go nowhere; in the error of a run, they were lost."""
+
 _MAX_COMMAND_CHARS = 300
 _MAX_ERROR_CHARS = 1_000
 _MAX_COMMANDS = 3
@@ -84,6 +87,8 @@ def next_steps(document: JsonObject, transcript: str | None = "TRANSCRIPT") -> I
     name, retryable = exit_row(document), document["result"]["error_retryable"]
     if name == "provider" and retryable is not None:
         yield "Running again later can help." if retryable else "Running again will not help by itself."
+    elif name == "negative" and UNTAKEN in (document["result"]["error"] or ""):
+        yield "Run again with --proposals FILE on the command line: a task file cannot name it."
     elif name is not None and EXIT_CODES[name].advice:
         yield EXIT_CODES[name].advice
     if name == "denied" and any(_is_denied_by_default(call) for call in document["tool_calls"]):

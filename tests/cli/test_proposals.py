@@ -209,6 +209,11 @@ def test_a_run_whose_proposals_are_lost_is_no_success(
     lost = "2 proposals were lost, for nobody takes them: name a file with --proposals"
     assert (done.returncode, result["exit_code"], result["reason"], result["error"]) == (1, 1, "completed", lost)
     assert lost in ci_agent("run", "--quiet", *never, *asked).stderr
+    next_step = "  Next: Run again with --proposals FILE on the command line: a task file cannot name it.\n"
+    of_the_action = "  In the action --proposals is the input proposals.\n"
+    assert [line for line in (next_step, of_the_action) if line in done.stderr] == [next_step]
+    in_the_action = ci_agent("run", *never, *asked, env={"CI_AGENT_ACTION": "/action"}).stderr
+    assert [line for line in (next_step, of_the_action) if line in in_the_action] == [next_step, of_the_action]
     assert ci_agent("run", *never, "--proposals", "out.json", *asked).returncode == 0
 
 
