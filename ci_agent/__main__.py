@@ -12,7 +12,7 @@ from ci_agent.cli.stderr import Hide, hide_secrets_of, show_error, show_tracebac
 from ci_agent.cli.streams import give_up, prepare_streams
 from ci_agent.errors import EXIT_NEGATIVE, CIAgentError, ConfigurationError, InternalError, system_refusal
 from ci_agent.own_environment import refuse_inspection, withdraw_environment
-from ci_agent.signals import end_on_signals
+from ci_agent.signals import EndedBySignal, end_on_signals
 
 _STDOUT_TAKES_NOTHING = frozenset({errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF})
 """What a closed pipe, a full disk and a closed descriptor answer. Errors of files bear the file's name, or have become
@@ -43,6 +43,9 @@ def main() -> None:
     except CIAgentError as error:
         show_error(error, hide)
         exit_code = error.exit_code
+    except EndedBySignal as ended:
+        show_error(CIAgentError(f"cancelled, exit code {ended.exit_code} ({ended.reason})"))
+        exit_code = ended.exit_code
     except Exception as error:  # noqa: BLE001 - the boundary: a bug gets its traceback and its own exit code
         exit_code = _end_of(error, hide)
     sys.exit(exit_code)

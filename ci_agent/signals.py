@@ -73,8 +73,17 @@ def cancel_on_signals(
             thread.join()
 
 
+class EndedBySignal(SystemExit):
+    """What a signal raises outside of a run."""
+
+    def __init__(self, number: int) -> None:
+        self.exit_code = 128 + number
+        super().__init__(self.exit_code)
+        self.reason = f"received {_name(number)}"
+
+
 def end_on_signals() -> None:
-    """Before a run goes on, and when it has ended, end this process with 128 + the number of a signal.
+    """Before a run goes on, and when it has ended, have a signal raise EndedBySignal.
 
     Of those that always count: what a run is to do takes a while to be read, and one that was inherited as ignored
     would be lost meanwhile; to the first process of a container each would be, by its default.
@@ -87,7 +96,7 @@ def _end(number: int, _frame: object) -> None:
     # What is raised while a destructor or a weak reference's callback runs is lost: a second signal is not.
     if os.getpid() != 1:  # the kernel keeps from the first process of a container what it has no handler for
         signal.signal(number, signal.SIG_DFL)
-    raise SystemExit(128 + number)
+    raise EndedBySignal(number)
 
 
 def _ending_signals() -> Iterator[int]:

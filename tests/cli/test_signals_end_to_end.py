@@ -155,13 +155,16 @@ def test_a_signal_before_the_run_has_begun_ends_it_though_it_was_inherited_as_ig
         env=environment,
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
     )
     assert process.stdin is not None
+    assert process.stderr is not None
     process.stdin.write(b"x" * 500_000)  # more than a pipe holds: when it is written, the run is reading its prompt
     process.send_signal(number)
     process.stdin.close()
-    assert process.wait(110) == 128 + number
+    told = f"ci-agent: cancelled, exit code {128 + number} (received {number.name})\n"
+    assert (process.stderr.read().decode(), process.wait(110)) == (told, 128 + number)
+    process.stderr.close()
     assert sorted(path.name for path in workspace.iterdir()) == ["policy.yml", "script.yaml", "t.json"]
     assert (workspace / "t.json").read_text() == "earlier"
 
