@@ -126,7 +126,13 @@ def _transcript(flags: Mapping[str, Any], find_folder: Callable[[str, str, str],
     if flags["transcript_dir"] is None:
         if flags["keep_transcripts"] is not None:
             raise click.UsageError("--keep-transcripts is about the folder that --transcript-dir names.")
-        return None if flags["transcript"] is None else Path(flags["transcript"])
+        if flags["transcript"] is not None:
+            return Path(flags["transcript"])
+        if flags["keep_journal"]:
+            raise click.UsageError(
+                "--keep-journal keeps the journal beside the transcript, and none is asked for: give --transcript FILE."
+            )
+        return None
     if flags["transcript"] is not None:
         raise click.UsageError("Give --transcript or --transcript-dir, not both.")
     folder = find_folder(flags["transcript_dir"], "transcript", flags["workspace"])

@@ -109,7 +109,8 @@ def recover_killed(transcript: Path) -> Path | None:
 
 
 def finish_record(journal: Journal, place: Place, *, keep_journal: bool = False) -> FinishedRecord:
-    """Make the document of a run that has ended, put it in its place, and let the journal go.
+    """Make the document of a run that has ended, put it in its place, and let the journal go, unless it is to stay
+    beside the document.
 
     When a command has removed or changed the journal, or taken its folder away, the record is saved all the same: see
     `save_record`. Raises RecordError when it cannot be placed; a journal that stands where it belongs then stays, for
@@ -123,7 +124,8 @@ def finish_record(journal: Journal, place: Place, *, keep_journal: bool = False)
         record = save_record(record.path, document, _render_lines(journal) if place.is_product else document_chunks)
     elif place.document is not None:
         _write_beside_its_journal(place.document, document)
-    if not (place.is_product or keep_journal or contents.problems):
+    is_kept = place.is_product or (keep_journal and place.folder is None)
+    if not (is_kept or contents.problems):
         _remove(place)
     journal.close()
     return record

@@ -243,6 +243,7 @@ def test_the_newest_records_stay(run_again: CIAgent, tmp_path: Path) -> None:
         (("--state-dir", "/dev/null"), 3, "cannot be made"),
         (("--transcript-dir", "../r", "--transcript", "t.json"), 2, "not both"),
         (("--keep-transcripts", "3"), 2, "--transcript-dir"),
+        (("--keep-journal",), 2, "give --transcript FILE"),
         (("--transcript-dir", "../r", "--keep-transcripts", "0"), 2, "x>=1"),
     ],
 )

@@ -60,6 +60,13 @@ def test_the_journal_stays_when_asked(tmp_path: Path, start_recording: StartReco
     assert sorted(os.listdir(tmp_path)) == ["t.json", "t.json.journal"]
 
 
+def test_a_journal_that_nobody_asked_for_does_not_stay(start_recording: StartRecording) -> None:
+    place = find_place(None)
+    assert place.folder is not None
+    finished_run(place, start_recording, keep_journal=True)
+    assert not place.folder.exists()
+
+
 def test_a_transcript_called_jsonl_is_the_journal_itself(tmp_path: Path, start_recording: StartRecording) -> None:
     place = find_place(tmp_path / "t.jsonl")
     assert (place, place.is_product) == (Place(tmp_path / "t.jsonl"), True)
