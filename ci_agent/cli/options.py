@@ -60,6 +60,14 @@ class SourcedOption(click.Option):
                 raise click.MissingParameter(hint, ctx, self) from error
             raise
 
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Where there are tasks, one of them may say what is required."""
+        record = super().get_help_record(ctx)
+        takes_tasks = any("--task" in parameter.opts for parameter in ctx.command.params)
+        if record is None or not takes_tasks:
+            return record
+        return record[0], record[1].replace("[required]", "[required without --task]")
+
 
 class OnceOption(SourcedOption):
     """An option that bounds a run: were the last one to count, a second one could loosen what the first one said."""

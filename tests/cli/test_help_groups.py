@@ -67,3 +67,17 @@ def test_an_option_in_no_group_is_shown_last() -> None:
     text = CliRunner().invoke(command, ["--help"], terminal_width=80).stdout
     at = [text.index(line) for line in ("Known:\n  --known", "More:\n  -n, --new")]
     assert at == sorted(at)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["run"], ["[required without --task]"]),
+        (["doctor"], []),
+        (["policy", "list"], []),
+        (["policy", "explain"], ["[required]"]),
+    ],
+)
+def test_a_policy_is_required_where_no_task_says_it(words: list[str], said: list[str]) -> None:
+    text = " ".join(CliRunner().invoke(cli, [*words, "--help"]).output.split())
+    assert re.findall(r"\[required[^]]*\]", text) == said
