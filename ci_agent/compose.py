@@ -47,7 +47,9 @@ def run(
     redactor: Redactor | None = None,
     processes: Processes | None = None,
 ) -> RunResult:
-    """Run to the end and say how it went. Nothing is printed, and no signal is handled.
+    """Run to the end and say how it went. Nothing is printed, and no signal is handled. What the command refuses about
+    the place it is started in is the caller's to refuse: `/` as a workspace that nobody named, files of the run in a
+    git folder or over the policy, rules out of a pull request's own checkout.
 
     `redactor`, `processes` None: the run's own. Raises ConfigurationError before anything starts, BusyError when
     another run holds the transcript or the lock, RecordError when the record can no longer be written. A bug passes as

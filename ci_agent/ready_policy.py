@@ -17,7 +17,7 @@ from ci_agent.workspace import open_workspace, real_path
 def load_policy(
     name_or_path: str | Path | None = None, *, text: str | None = None, workspace: str | Path = "."
 ) -> Policy:
-    """A policy by a shipped name, a path, or as text, ready to decide calls in a workspace.
+    """A policy by a shipped name, a path, or as text, ready to decide calls in a workspace, whichever folder that is.
 
     Raises ConfigurationError, with `file:line:column` for what is wrong in a file.
     """
