@@ -131,7 +131,7 @@ def _leads_out(name: str, checkouts: Collection[Path]) -> bool:
     """Whether the way of a file goes through a checkout and ends outside of all."""
     if is_git_name(name):
         return False
-    *passed, end = map(Path, way(os.getcwd(), name))
+    *passed, end = _way(name)
     return any(_lies_in(place, checkouts) for place in passed) and not _lies_in(end, checkouts)
 
 
@@ -155,7 +155,14 @@ def _repositories(folder: Path) -> list[Path]:
 
 
 def _leads_through(path: str, folder: Path) -> bool:
-    return any(Path(place).is_relative_to(folder) for place in way(os.getcwd(), path))
+    return any(place.is_relative_to(folder) for place in _way(path))
+
+
+def _way(name: str) -> list[Path]:
+    try:
+        return [Path(place) for place in way(os.getcwd(), name)]
+    except ValueError as error:
+        raise ConfigurationError(f"nobody can tell where {name!r} leads: {error}. Name the file itself") from error
 
 
 def _require_one_repository(name: str) -> None:

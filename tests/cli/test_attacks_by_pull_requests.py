@@ -227,6 +227,15 @@ def test_attack_have_a_folder_made_by_a_link_outside_of_the_workspace(
     assert not (tmp_path / "made").exists()
 
 
+@pytest.mark.parametrize("flag", ["--answer-file", "--state-dir", "--context-file", "--system-file", "--policy"])
+def test_attack_have_the_way_to_a_file_go_in_circles(review: Review, repository: Path, flag: str) -> None:
+    (repository / "loop").symlink_to("loop")
+    policy = () if flag == "--policy" else OF_THE_BASE
+    done = review(*policy, flag, "loop/x", "Review.")
+    assert (done.returncode, "Too many levels of symbolic links" in done.stderr) == (3, True), done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_data_of_the_checkout_is_shown_as_data(review: Review, repository: Path) -> None:
     (repository / "NOTES.md").write_text("note of the head")
     (repository / "AGENTS.md").symlink_to("NOTES.md")
