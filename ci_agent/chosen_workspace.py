@@ -22,7 +22,7 @@ def refuse_whole_machine(given: str) -> None:
 def holds_home(given: str, environment: Mapping[str, str]) -> str | None:
     """A warning when the home folder lies in a workspace that no absolute path names; None when it does not."""
     home = environment.get("HOME")
-    if os.path.isabs(given) or not home or not lies_in(real_path(home), real_path(given)):
+    if os.path.isabs(given) or not home or "\0" in given or not lies_in(real_path(home), real_path(given)):
         return None
     here, home = str(real_path(given)), str(real_path(home))
     what = f"your home folder {home}" if here == home else f"{here}, which holds your home folder"

@@ -33,8 +33,8 @@ def refuse_shared_files(flags: Mapping[str, Any], settings: RunSettings) -> None
         refuse_repository_place(settings.spill_folder, "--spill-dir")
     taken = {os.path.realpath(path): f"{path} is what {what} reads" for path, what in _read(flags, settings)}
     for path, option in _written(flags, settings):
-        place = os.path.realpath(path)
         refuse_repository_place(path, option)
+        place = os.path.realpath(path)
         if _is_stream(path):
             continue
         if place in taken:

@@ -14,8 +14,11 @@ _PART_OF_A_WORKTREE: Final = "commondir"
 
 
 def refuse_repository_place(path: str | Path, option: str) -> None:
-    """Raise UsageError for a path that leads into a git folder, or among the workflows of GitHub."""
-    problem = repository_place(path)
+    """Raise UsageError for a path that leads into a git folder, or among the workflows of GitHub, or is none."""
+    try:
+        problem = repository_place(path)
+    except ValueError as error:
+        raise click.UsageError(f"{option} is no path: {str(path)!r} ({error}).") from error
     if problem is not None:
         raise click.UsageError(f"{option} cannot go there: {path} {problem}. Name another place.")
 

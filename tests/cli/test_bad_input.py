@@ -263,3 +263,12 @@ def test_a_wrong_value_in_a_variable_is_named_with_it(
     done = ci_agent(*command, env={variable: value})
     assert (done.returncode in {2, 3}, done.stdout) == (True, "")
     assert f"(the variable {variable})" in done.stderr
+
+
+@pytest.mark.parametrize("option", ["workspace", "answer_file", "lock", "proposals", "spill_dir", "transcript"])
+def test_a_name_that_no_file_can_have_is_no_bug(option: str, ci_agent: Any, workspace: Path) -> None:
+    (workspace / "config.yml").write_text(f'{option}: "a\\0b"\n')
+    (workspace / "script.yaml").write_text("turns: [{text: x}]\n")
+    flags = ("--policy", "read-only", "--model", "scripted:script.yaml", "--config", "config.yml")
+    done = ci_agent("run", *flags, "Go.")
+    assert (done.returncode in (2, 3), "a\\x00b" in done.stderr, "Traceback" in done.stderr) == (True, True, False)
