@@ -1,6 +1,7 @@
 """What the words of a program without a profile tell: addresses, options by their names, ways out of the workspace."""
 
 import re
+import string
 from collections.abc import Iterator
 
 from ci_agent.policy.effects import Effects, UrlUse
@@ -11,7 +12,8 @@ from ci_agent.policy.programs.profile import HAZARDS
 from ci_agent.policy.programs.telltale import tells
 from ci_agent.policy.words import Word
 
-_FIRST_URLS = re.compile(r"(?:^[^:/]*?|,)(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://")
+_NOT_FIRST = string.digits + "+.-"
+_OF_SCHEMES = string.ascii_letters + _NOT_FIRST
 _KNOWN_SCHEME = re.compile(
     r"(?:https?|wss?|s?ftps?|ssh|git|svn|s3|gs|rsync|ldaps?|tcp|udp|smtps?|imaps?)$", re.IGNORECASE
 )
@@ -59,10 +61,16 @@ def _use_url_in(draft: Draft, word: Word) -> None:
 
 def _url_starts(text: str) -> Iterator[int]:
     """Where a URL may begin: the first, and those behind commas."""
-    for match in _FIRST_URLS.finditer(text):
-        begins = match.start("scheme")
+    end = 0
+    while (at := text.find("://", end)) >= 0:
+        start = end + len(text[end:at].rstrip(_OF_SCHEMES))
+        scheme = text[start:at].lstrip(_NOT_FIRST)
+        is_first = end == 0 and ":" not in text[:start] and "/" not in text[:start]
+        begins, end = at - len(scheme), at + len("://")
+        if not scheme or not (is_first or (begins == start > 0 and text[start - 1] == ",")):
+            continue
         if begins == 1 and text[0] in "-+":
             # An option, or a cluster of them, stands right before it.
-            known = _KNOWN_SCHEME.search(match["scheme"])
+            known = _KNOWN_SCHEME.search(scheme)
             begins += known.start() if known else 1
         yield begins

@@ -20,9 +20,7 @@ _TRANSPORT: Final = re.compile(
     r"(?:containers-storage|dir|docker-archive|docker-daemon|oci|oci-archive|sif):(?P<path>[^:]*)"
 )
 """Of podman and its like: not a registry, but files of this machine."""
-_REGISTRY: Final = re.compile(
-    r"(?P<host>localhost|[A-Za-z0-9.-]*\.[A-Za-z0-9.-]*|[A-Za-z0-9-]+(?=:))(?P<port>:[0-9]+)?/"
-)
+_REGISTRY: Final = re.compile(r"(?P<host>[A-Za-z0-9.-]+)(?P<port>:[0-9]+)?/")
 
 _SEARCHED: Final = (
     "-s",
@@ -85,8 +83,15 @@ def read_image(parsed: Parsed, draft: Draft) -> None:
             draft.use("read", path, recursive=True)
             draft.use("write", path)
             draft.hazard(operand.at, "reads or writes files of this machine")
-        elif registry := _REGISTRY.match(operand.word.text + "/" * logs_in):
-            draft.urls.append(UrlUse(literal_word(f"https://{registry[0]}", operand.word.span)))
+        elif registry := _registry(operand.word.text + "/" * logs_in):
+            draft.urls.append(UrlUse(literal_word(f"https://{registry}", operand.word.span)))
+
+
+def _registry(text: str) -> str | None:
+    """The first part of an image's name is a host where it has a dot or a port."""
+    found = _REGISTRY.match(text)
+    is_host = found is not None and ("." in found["host"] or found["host"] == "localhost" or found["port"])
+    return found[0] if found is not None and is_host else None
 
 
 def read_openssl(parsed: Parsed, draft: Draft) -> None:
