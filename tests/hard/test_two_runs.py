@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
+from forked_command import ForkedCommand
 
 from ci_agent.transcript.journal_lines import read_lines
 from ci_agent.transcript.verify import verify
@@ -74,15 +75,17 @@ def _flags(lab: "Lab", shared: str, number: int) -> list[str]:
 
 
 @pytest.mark.hard
-def test_a_run_that_was_killed_blocks_neither_its_lock_nor_its_transcript(lab: "Lab") -> None:
+def test_a_run_that_was_killed_blocks_neither_its_lock_nor_its_transcript(
+    lab: "Lab", forked_command: ForkedCommand
+) -> None:
     hold(lab)
     lock = ("--lock", str(lab.folder / "lock"))
     with lab.start(lab.argv(*lock)) as process:
         wait_until((lab.workspace / "done" / "one").exists)
-        assert lab.run(*lock).code == 8
+        assert lab.run(*lock, forked=forked_command.run).code == 8
         process.kill()
     assert process.returncode == -signal.SIGKILL
-    done = lab.run(*lock, script="short.yaml")
+    done = lab.run(*lock, script="short.yaml", forked=forked_command.run)
     assert done.code == 0, done.stderr
     assert lab.orphans() == []
 
@@ -111,10 +114,12 @@ IN_THE_WAY = [_link, _dangling_link, os.mkfifo, Path.mkdir, _hard_link, _other_c
 @pytest.mark.hard
 @pytest.mark.parametrize("name", ["t.json", "t.json.journal", "lock"])
 @pytest.mark.parametrize("put", IN_THE_WAY, ids=lambda put: put.__name__.strip("_"))
-def test_what_no_run_has_made_is_refused_and_left_alone(lab: "Lab", put: Callable[[Path], None], name: str) -> None:
+def test_what_no_run_has_made_is_refused_and_left_alone(
+    lab: "Lab", forked_command: ForkedCommand, put: Callable[[Path], None], name: str
+) -> None:
     put(lab.out / name)
     before = _state(lab.out)
-    done = lab.run("--lock", str(lab.out / "lock"))
+    done = lab.run("--lock", str(lab.out / "lock"), forked=forked_command.run)
     harmless = (name, put) in [("t.json", _hard_link), ("t.json", _other_content), ("lock", _hard_link)]
     if harmless or (name, put) == ("lock", _other_content):
         assert done.code == 0, done.stderr  # a file is replaced by renaming, a lock's content left alone
@@ -182,8 +187,10 @@ def _replace_folder(lab: "Lab") -> None:
     [_edit, _truncate, _cut, _append, _garbage, _remove, _replace, _move, _replace_folder],
     ids=lambda meddle: meddle.__name__.strip("_"),
 )
-def test_a_journal_that_a_neighbour_changes_ends_the_run_tampered(lab: "Lab", meddle: Meddle) -> None:
-    done = _meddled(lab, meddle)
+def test_a_journal_that_a_neighbour_changes_ends_the_run_tampered(
+    lab: "Lab", forked_command: ForkedCommand, meddle: Meddle
+) -> None:
+    done = _meddled(lab, forked_command, meddle)
     assert done.code == 9, done.stderr
     document = json.loads(lab.transcript.read_text())
     assert (document["result"]["reason"], document["result"]["exit_code"]) == ("tampered", 9)
@@ -207,8 +214,10 @@ def _file_for_folder(lab: "Lab") -> None:
 
 @pytest.mark.hard
 @pytest.mark.parametrize("meddle", [_vanish, _move_folder, _file_for_folder], ids=lambda meddle: meddle.__name__)
-def test_a_record_whose_folder_is_gone_is_put_back_or_aside(lab: "Lab", meddle: Meddle) -> None:
-    done = _meddled(lab, meddle)
+def test_a_record_whose_folder_is_gone_is_put_back_or_aside(
+    lab: "Lab", forked_command: ForkedCommand, meddle: Meddle
+) -> None:
+    done = _meddled(lab, forked_command, meddle)
     assert done.code == 9, done.stderr
     assert "Traceback" not in done.stderr
     place = lab.transcript
@@ -220,11 +229,11 @@ def test_a_record_whose_folder_is_gone_is_put_back_or_aside(lab: "Lab", meddle: 
     assert [call["id"] for call in done.document["tool_calls"]] == ["one"]
 
 
-def _meddled(lab: "Lab", meddle: Meddle) -> Any:
+def _meddled(lab: "Lab", forked_command: ForkedCommand, meddle: Meddle) -> Any:
     """A run, ended, to whose record something was done while a command of it was going on."""
     hold(lab)
     ended: list[Any] = []
-    thread = threading.Thread(target=lambda: ended.append(lab.run()))
+    thread = threading.Thread(target=lambda: ended.append(lab.run(forked=forked_command.run)))
     thread.start()
     wait_until((lab.workspace / "done" / "one").exists)
     meddle(lab)
@@ -251,14 +260,16 @@ def test_a_journal_cut_anywhere_reads_up_to_there(make_lab: "MakeLab") -> None:
 
 @pytest.mark.hard
 @pytest.mark.parametrize("part", range(8))
-def test_a_journal_torn_anywhere_is_recovered_by_the_next_run(make_lab: "MakeLab", part: int) -> None:
+def test_a_journal_torn_anywhere_is_recovered_by_the_next_run(
+    make_lab: "MakeLab", forked_command: ForkedCommand, part: int
+) -> None:
     lab = make_lab()
-    assert lab.run("--keep-journal").code == 0
+    assert lab.run("--keep-journal", forked=forked_command.run).code == 0
     lines = lab.journal.read_bytes().splitlines(keepends=True)
     lab.transcript.unlink()
     torn = 1 + part * (len(lines) - 2) // 7
     lab.journal.write_bytes(b"".join(lines[:torn]) + lines[torn][: len(lines[torn]) // 2])
-    done = lab.run(script="short.yaml")
+    done = lab.run(script="short.yaml", forked=forked_command.run)
     assert done.code == 0, done.stderr
     recovered = lab.out / "t.json.recovered.json"
     assert [str(problem) for problem in verify(recovered)] == [
