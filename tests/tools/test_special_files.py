@@ -204,15 +204,15 @@ def test_a_tree_of_two_thousand_levels_ends(deep: Path) -> None:
 
 
 @pytest.mark.hard
-@pytest.mark.parametrize("name", EXTRA)
-def test_a_folder_of_two_hundred_thousand_entries(tmp_path: Path, name: str) -> None:
+def test_a_folder_of_two_hundred_thousand_entries(tmp_path: Path) -> None:
     (tmp_path / "many").mkdir()
     folder = os.open(tmp_path / "many", os.O_RDONLY)
     for number in range(200_000):
         os.mkfifo(f"{number:06}", dir_fd=folder)
     os.close(folder)
-    (seen,) = work_through(tmp_path, name, [{"path": "many", **EXTRA[name]}])
-    assert seen["outcome"] == ("ok" if name in {"grep", "find", "ls"} else "error")
+    for name, extra in EXTRA.items():
+        (seen,) = work_through(tmp_path, name, [{"path": "many", **extra}])
+        assert seen["outcome"] == ("ok" if name in {"grep", "find", "ls"} else "error"), name
 
 
 ODD_NAMES = ["new\nline", "\udcff\udcfe", "-rf", "-", "n" * 255, "\u202etxt", "a\x1b[31m", " ", "\\", "*?[]"]
