@@ -1,6 +1,7 @@
 """Tells options, their values and operands apart, as the program itself would."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 from ci_agent.policy.programs.option_names import lookup, starred, unlisted
@@ -272,14 +273,24 @@ def _read_bundle(parsed: Parsed, words: Sequence[Word], index: int) -> int:
     if index == len(words) or words[index].literal is None or words[index].text.startswith("-"):
         return index
     following = index + 1
-    for letter in words[index].text:
-        option = parsed.profile.options.get("-" + letter) or unlisted(parsed.profile, "-" + letter)
+    letters = words[index].text
+    meant = {letter: _short(parsed.profile, letter) for letter in set(letters)}
+    noted: Counter[str] = Counter()
+    for letter in letters:
+        option = meant[letter]
+        noted[letter] += 1
+        if noted[letter] > _MAX_REPEATS and (option.arity != "takes" or following == len(words)):
+            continue
         value, value_index = None, None
         if option.arity == "takes" and following < len(words):
             value, value_index = words[following], following
             following += 1
         parsed.options.append(Found(option, option.name, index, value, value_index))
     return following
+
+
+def _short(profile: Profile, letter: str) -> Option:
+    return profile.options.get("-" + letter) or unlisted(profile, "-" + letter)
 
 
 def tail(word: Word, offset: int) -> Word:
