@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from ci_agent.policy.disk import DiskBudget
-from ci_agent.policy.matchers.path_patterns import COST, PathPattern, PathPatterns, lines_of, path_pattern
+from ci_agent.policy.matchers.path_patterns import COST, PathPattern, PathPatterns, Spend, lines_of, path_pattern
 from ci_agent.text_files import read_regular_file
 
 IGNORE_FILE: Final = ".gitignore"
@@ -54,15 +54,14 @@ def _read(file: Path, budget: DiskBudget) -> Ignoring | None:
 
 def is_ignored(path: str, rules: Sequence[Ignoring], budget: DiskBudget, *, is_folder: bool) -> bool:
     """Whether a path, seen from the top, is left out by one file and taken in again by none."""
-    spend = budget.spend_entries
-    return any(_is_left_out(path, rule, budget, is_folder=is_folder) for rule in rules) and not any(
-        rule.kept.fit((path.rpartition("/")[2].casefold(),), spend) for rule in rules
-    )
+    spend, name = budget.spend_entries, path.rpartition("/")[2].casefold()
+    left_out = any(_leaves_out(rule, path, spend, is_folder=is_folder) for rule in rules)
+    return left_out and not any(rule.kept.fit((name,), spend) for rule in rules)
 
 
-def _is_left_out(path: str, rule: Ignoring, budget: DiskBudget, *, is_folder: bool) -> bool:
+def _leaves_out(rule: Ignoring, path: str, spend: Spend, *, is_folder: bool) -> bool:
     names = path[len(rule.folder) :].split("/")
-    return rule.files.fit(names, budget.spend_entries) or (is_folder and rule.folders.fit(names, budget.spend_entries))
+    return rule.files.fit(names, spend) or (is_folder and rule.folders.fit(names, spend))
 
 
 @lru_cache(maxsize=64)

@@ -67,13 +67,9 @@ def only_sent(folder: Path, above: Names, listing: Listing, selection: Selection
     lists = _lists_of(folder, selection, budget)
     if not lists:
         return listing
-    return listing_of(
-        [
-            entry
-            for entry in listing.entries
-            if not all(leaves_out(each, (*above, entry.name), budget.spend_entries) for each in lists)
-        ]
-    )
+    spend = budget.spend_entries
+    named = [(entry, (*above, entry.name)) for entry in listing.entries]
+    return listing_of([entry for entry, names in named if not all(leaves_out(each, names, spend) for each in lists)])
 
 
 def _lists_of(folder: Path, selection: Selection, budget: DiskBudget) -> _Lists:
